@@ -1,0 +1,23 @@
+"""The engines by name. An engine is imported when it is first asked for, since some are dear to import."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from siftcast.matching.contract import Engine
+from siftcast.model import EngineError
+
+ENGINES = {
+    "brute_force": "siftcast.matching.brute_force:BruteForce",
+}
+AUTO = "brute_force"
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The class of an engine; "auto" is the fastest that fits every workload."""
+    place = ENGINES.get(AUTO if name == "auto" else name)
+    if place is None:
+        raise EngineError(f"unknown engine '{name}'; known: auto, {', '.join(ENGINES)}")
+    module, _, attribute = place.partition(":")
+    found: type[Engine] = getattr(import_module(module), attribute)
+    return found

@@ -1,0 +1,199 @@
+"""TileIndex: rows of closed intervals, matched 512 at a time.
+
+A row is a conjunction of intervals over some of the dimensions, at most one interval each. Rows are sorted so
+that similar ones are neighbours (``ordering``), cut into tiles of 512 and packed into bitmaps (``packing``);
+``kernels`` matches events against them::
+
+    event keys --> summary: a bitmap of tiles per (dimension, bucket), ANDed --> surviving tiles
+                   tile:    a line of 512 rows per (dimension, bucket), ANDed --> may match
+                            minus the rows whose end inside the bucket excludes the key --> match
+
+Invariants: results are exact and positions ascend; an index never changes, so any number of threads may match
+at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in tile order
+and ``order`` maps them to rows.
+
+Cost: an event pays one AND a summarised dimension for 512 tiles, then for each surviving tile and slot about
+two searches in 16 edges, one line and one compare of 8 change points. What limits it now: the visits. Where
+each tile holds several combinations of dimensions, or intervals are wide, most tiles survive the summary and a
+batch is bound by visits x slots; at one to five per cent density the expansion of hits comes next.
+
+Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
+hopeless); verifying candidates one by one (needs a copy of every interval by row and a branch per candidate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import kernels, packing
+from .ordering import Int64Array, IntArray, bucket_entries, group_entries, order_rows
+
+MISSING: int = int(np.iinfo(np.int64).min)
+PAIRS_MAX = 1 << 19  # Pairs of an event and a tile in one block; bounds the scratch space to 40 MB.
+
+Bitmap = NDArray[np.uint64]
+Positions = NDArray[np.int32]
+
+
+class TileIndex:
+    """An immutable index over conjunctions of intervals; see the module for how it works."""
+
+    __slots__ = ("_address", "_arrays", "_descriptor", "_row_bits", "_scratch", "dims", "order", "rows", "tiles")
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Adopt the arrays of ``arrays()``; use ``build`` to make an index from intervals."""
+        shape = arrays["shape"]
+        self.rows, self.dims = int(shape[0]), int(shape[1])
+        self.tiles = -(-self.rows // kernels.TILE_ROWS)
+        self.order: Positions = arrays["order"]
+        self._arrays = arrays
+        self._row_bits = first_bits(self.rows, self.tiles * kernels.TILE_ROWS)
+        self._descriptor, self._address = self._describe_parts()
+        self._scratch: list[Int64Array] = []
+
+    @classmethod
+    def build(
+        cls, *, rows: int, dims: int, row: IntArray, dim: IntArray, low: Int64Array, high: Int64Array
+    ) -> TileIndex:
+        """Index the entries ``low[i] <= key of dim[i] <= high[i]`` of rows ``row[i]``, in any order."""
+        check_entries(rows=rows, dims=dims, row=row, dim=dim, low=low, high=high)
+        entries = group_entries(rows=rows, dims=dims, row=row, dim=dim, low=low, high=high)
+        buckets = bucket_entries(entries)
+        order = order_rows(entries, buckets)
+        placed = packing.place_entries(entries, order)
+        return cls(
+            {
+                "shape": np.array([rows, dims], np.int64),
+                "order": order,
+                **packing.pack_slots(entries, placed),
+                **packing.pack_loose(entries, placed),
+                **packing.pack_summary(entries, buckets, placed),
+            }
+        )
+
+    def match(self, keys: Int64Array, alive: Bitmap | None = None) -> tuple[Positions, Int64Array]:
+        """Positions that match each event, ascending, event after event, and the events' offsets in them."""
+        pairs = max(min(PAIRS_MAX, min(len(keys), kernels.BLOCK_EVENTS) * self.tiles), self.tiles)
+        try:
+            scratch = self._scratch.pop()
+        except IndexError:
+            scratch = np.empty(0, np.int64)
+        needed = self._scratch_words(pairs)
+        if scratch.size < needed:
+            scratch = np.empty(needed, np.int64)
+        bits = self._row_bits if alive is None else alive
+        result: tuple[Positions, Int64Array] = kernels.match_many(self._address, keys, bits, scratch, pairs)
+        # A stack of scratch spaces serves threads without a lock: pop and append are atomic.
+        self._scratch.append(scratch)
+        return result
+
+    def match_one(self, keys: Int64Array, alive: Bitmap | None = None) -> Positions:
+        """Positions that match one event, ascending."""
+        result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
+        return result
+
+    def exists(self, keys: Int64Array, alive: Bitmap | None = None) -> bool:
+        """Whether any row matches one event."""
+        return kernels.exists_one(self._address, keys, self._row_bits if alive is None else alive)
+
+    def exists_batch(self, keys: Int64Array, alive: Bitmap | None = None) -> NDArray[np.bool_]:
+        """Whether any row matches, for each event."""
+        bits = self._row_bits if alive is None else alive
+        found: NDArray[np.bool_] = kernels.exists_many(self._address, keys, bits)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, without scratch space."""
+        return sum(array.nbytes for array in self._arrays.values()) + self._row_bits.nbytes
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the index, for people and benchmarks."""
+        loose = len(self._arrays["loose_dim"])
+        return {
+            "rows": self.rows,
+            "dims": self.dims,
+            "tiles": self.tiles,
+            "slots": len(self._arrays["slot_table"]) - 1,
+            "loose_entries": loose,
+            "summarised_dims": len(self._arrays["summary_table"]),
+            "bytes": {name: array.nbytes for name, array in self._arrays.items()},
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that are the index, to be stored; treat them as read-only."""
+        return dict(self._arrays)
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> TileIndex:
+        """The index again, without a rebuild; copies only what does not start at a cache line."""
+        adopted = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        for name in ("slots", "summary"):
+            if adopted[name].ctypes.data % kernels.LINE_BYTES:
+                moved = packing.aligned(adopted[name].size)
+                moved[:] = adopted[name]
+                adopted[name] = moved
+        return cls(adopted)
+
+    def _describe_parts(self) -> tuple[Int64Array, int]:
+        """The cells that kernels read, and their address."""
+        arrays = self._arrays
+        slots = int(np.diff(arrays["slot_begin"]).max(initial=0))
+        parts = np.zeros(kernels.PARTS, np.int64)
+        tile_lines = -(-self.tiles // kernels.TILE_ROWS)
+        tile_bits = first_bits(self.tiles, tile_lines * kernels.TILE_ROWS)
+        self._arrays = {**arrays, "tile_bits": tile_bits}
+        parts[kernels.PART_TILES] = self.tiles
+        parts[kernels.PART_TILE_LINES] = tile_lines
+        parts[kernels.PART_DIMS] = self.dims
+        parts[kernels.PART_SUMMARIES] = len(arrays["summary_table"])
+        parts[kernels.PART_VISIT_BYTES] = (24 + 14) * slots + 64 + 63 & ~63
+        for cell, name in (
+            (kernels.PART_SUMMARY_TABLE, "summary_table"),
+            (kernels.PART_SUMMARY, "summary"),
+            (kernels.PART_SLOT_BEGIN, "slot_begin"),
+            (kernels.PART_SLOT_TABLE, "slot_table"),
+            (kernels.PART_SLOTS, "slots"),
+            (kernels.PART_LOOSE_BEGIN, "loose_begin"),
+            (kernels.PART_LOOSE_RANGE, "loose_range"),
+            (kernels.PART_LOOSE_DIM, "loose_dim"),
+        ):
+            parts[cell] = arrays[name].ctypes.data
+        parts[kernels.PART_TILE_BITS] = tile_bits.ctypes.data
+        parts[kernels.PART_ROW_BITS] = self._row_bits.ctypes.data
+        # Zero tells the kernel that no row has loose entries.
+        has_loose = len(arrays["loose_dim"]) > 0
+        parts[kernels.PART_LOOSE_BITS] = arrays["loose_bits"].ctypes.data if has_loose else 0
+        return parts, int(parts.ctypes.data)
+
+    def _scratch_words(self, pairs: int) -> int:
+        visit, summaries = self._descriptor[kernels.PART_VISIT_BYTES], len(self._arrays["summary_table"])
+        return int(kernels.batch_scratch_bytes(visit, summaries, self.tiles, pairs)) // 8 + 1
+
+
+def first_bits(count: int, size: int) -> Bitmap:
+    """A bitmap of ``size`` bits, a multiple of 512, whose first ``count`` are set; starts at a cache line."""
+    bits = packing.aligned(size // 64).view(np.uint64)
+    bits[: count // 64] = np.iinfo(np.uint64).max
+    if count % 64:
+        bits[count // 64] = (1 << count % 64) - 1
+    return bits
+
+
+def check_entries(
+    *, rows: int, dims: int, row: IntArray, dim: IntArray, low: Int64Array, high: Int64Array
+) -> None:
+    """Refuse entries that the index would silently misread."""
+    if not len(row) == len(dim) == len(low) == len(high):
+        raise ValueError("row, dim, low and high must have the same length")
+    if rows < 0 or dims < 0 or rows >= 1 << 31:
+        raise ValueError(f"an index holds 0 to 2**31 - 1 rows, not {rows} (dims={dims})")
+    if len(row) == 0:
+        return
+    if row.min() < 0 or row.max() >= rows or dim.min() < 0 or dim.max() >= dims:
+        raise ValueError(f"entries name rows or dimensions outside {rows} rows and {dims} dimensions")
+    if low.min() == MISSING or (low > high).any():
+        raise ValueError("an interval must satisfy MISSING < low <= high")

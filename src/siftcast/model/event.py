@@ -1,0 +1,70 @@
+"""An event: a record of attributes, with an identity, an origin, a time and a payload nobody looks into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from siftcast.model.errors import EventError
+from siftcast.model.schema import Schema
+
+_decoder = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Attributes may be missing or None, which is the same, and may nest: `a.b` reaches into `a`."""
+
+    attributes: Mapping[str, object]
+    id: str = ""
+    source: str = ""
+    time: datetime | None = None
+    payload: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, schema: Schema | None = None) -> Event:
+        """An event whose attributes are the members of a JSON object; raises EventError or SchemaError."""
+        attributes = decode_attributes(text)
+        return cls(attributes if schema is None else schema.coerce(attributes))
+
+    def get(self, name: str, default: object = None) -> object:
+        """An attribute by its flat name, as `dict.get`: filters ask events and dicts alike."""
+        return self.attributes.get(name, default)
+
+    def __getitem__(self, name: str) -> object:
+        return self.attributes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.attributes
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def keys(self) -> object:
+        """The names of the attributes: with `__getitem__`, what `dict(event)` needs."""
+        return self.attributes.keys()
+
+
+def decode_attributes(text: str | bytes) -> dict[str, object]:
+    """The members of a JSON object; raises EventError for anything else."""
+    try:
+        decoded = _decoder.decode(text)
+    except msgspec.DecodeError as error:
+        raise EventError(f"not valid JSON: {error}") from None
+    except RecursionError:
+        raise EventError("the JSON is nested too deeply") from None
+    except (UnicodeError, ValueError) as error:
+        raise EventError(f"not valid UTF-8 text: {error}") from None
+    if not isinstance(decoded, dict):
+        raise EventError(f"an event must be a JSON object, not {_json_name(decoded)}")
+    return decoded
+
+
+def _json_name(decoded: object) -> str:
+    if decoded is None:
+        return "null"
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
+    return names.get(type(decoded), type(decoded).__name__)

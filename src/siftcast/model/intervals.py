@@ -1,0 +1,170 @@
+"""Sets of values of one kind, as unions of intervals, closed under AND, OR and NOT.
+
+An interval lies between two *cuts*. A cut is a place between neighbouring values, never a value itself,
+so open and closed ends need no cases of their own: `x > 5` begins at the cut after 5, `x >= 5` at the cut
+before it.
+
+        4          5          6
+    ────┼──────────┼──────────┼────      before(5) < after(5) < before(6)
+
+Where every value has a next one, the cut after a value *is* the cut before the next, so that `x > 4` and
+`x >= 5` are the same set of integers. That holds for strings (the next one after "a" is "a\\0"), booleans,
+timestamps (microseconds) and for numbers on a schema's granularity. Numbers without a schema are dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from siftcast.model.values import Kind, Value, microseconds
+
+# A cut is (-1,) below everything, (1,) above everything, or (0, place, side) with side 0 before and 1 after
+# the value at that place. Tuples of one kind compare as the cuts do.
+Cut = tuple[Any, ...]
+BOTTOM: Cut = (-1,)
+TOP: Cut = (1,)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the values of one kind are laid out on a line.
+
+    `step` and `origin` describe a grid of numbers; without a step, numbers are dense.
+    """
+
+    kind: Kind
+    step: Fraction | None = None
+    origin: Fraction = Fraction(0)
+
+    @property
+    def bottom(self) -> Cut:
+        if self.kind is Kind.STRING:
+            return (0, "", 0)
+        return (0, 0, 0) if self.kind is Kind.BOOLEAN else BOTTOM
+
+    @property
+    def top(self) -> Cut:
+        return (0, 2, 0) if self.kind is Kind.BOOLEAN else TOP
+
+    def before(self, value: Value) -> Cut:
+        """The cut just below a value."""
+        if self.step is not None:
+            return (0, ceil(self._place(value)), 0)
+        if isinstance(value, datetime):
+            return (0, microseconds(value), 0)
+        return (0, int(value) if isinstance(value, bool) else value, 0)
+
+    def after(self, value: Value) -> Cut:
+        """The cut just above a value."""
+        if self.step is not None:
+            return (0, floor(self._place(value)) + 1, 0)
+        if isinstance(value, str):
+            return (0, value + "\0", 0)
+        if isinstance(value, datetime):
+            return (0, microseconds(value) + 1, 0)
+        return (0, int(value) + 1, 0) if isinstance(value, bool) else (0, value, 1)
+
+    def _place(self, value: Value) -> Fraction:
+        # A float is read as the decimal it prints as: 0.07 lies on the grid of 0.01, its binary form does not.
+        number = Fraction(repr(value)) if isinstance(value, float) else Fraction(int(value))  # type: ignore[arg-type]
+        assert self.step is not None
+        return (number - self.origin) / self.step
+
+
+SCALES = {kind: Scale(kind) for kind in Kind}
+
+Range = tuple[Cut, Cut]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSet:
+    """Disjoint, non-touching ranges of cuts in ascending order; equal sets have equal ranges."""
+
+    ranges: tuple[Range, ...]
+
+    @classmethod
+    def of(cls, ranges: Sequence[Range]) -> IntervalSet:
+        """Any ranges, in any order, overlapping or empty."""
+        if len(ranges) == 1:
+            return cls(tuple(ranges) if ranges[0][0] < ranges[0][1] else ())
+        merged: list[Range] = []
+        for low, high in sorted(item for item in ranges if item[0] < item[1]):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+            else:
+                merged.append((low, high))
+        return cls(tuple(merged))
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+    def __or__(self, other: IntervalSet) -> IntervalSet:
+        return IntervalSet.of(self.ranges + other.ranges)
+
+    def __and__(self, other: IntervalSet) -> IntervalSet:
+        if len(self.ranges) == 1 and len(other.ranges) == 1:
+            return IntervalSet.of(
+                [(max(self.ranges[0][0], other.ranges[0][0]), min(self.ranges[0][1], other.ranges[0][1]))]
+            )
+        common: list[Range] = []
+        left = right = 0
+        while left < len(self.ranges) and right < len(other.ranges):
+            low = max(self.ranges[left][0], other.ranges[right][0])
+            high = min(self.ranges[left][1], other.ranges[right][1])
+            if low < high:
+                common.append((low, high))
+            if self.ranges[left][1] < other.ranges[right][1]:
+                left += 1
+            else:
+                right += 1
+        return IntervalSet(tuple(common))
+
+    def __le__(self, other: IntervalSet) -> bool:
+        """Whether every value here is there as well."""
+        return (self & other) == self
+
+    def complement(self, scale: Scale) -> IntervalSet:
+        """Every value of the scale that is not here."""
+        gaps: list[Range] = []
+        reached = scale.bottom
+        for low, high in self.ranges:
+            gaps.append((reached, low))
+            reached = high
+        gaps.append((reached, scale.top))
+        return IntervalSet.of(gaps)
+
+
+def everything(scale: Scale) -> IntervalSet:
+    """All values of a scale."""
+    return IntervalSet(((scale.bottom, scale.top),))
+
+
+def comparison_set(operator: str, value: Value, scale: Scale) -> IntervalSet:
+    """The values x of a scale for which `x operator value` holds."""
+    before, after = scale.before(value), scale.after(value)
+    match operator:
+        case "=":
+            return IntervalSet.of([(before, after)])
+        case "!=":
+            return IntervalSet.of([(scale.bottom, before), (after, scale.top)])
+        case "<":
+            return IntervalSet.of([(scale.bottom, before)])
+        case "<=":
+            return IntervalSet.of([(scale.bottom, after)])
+        case ">":
+            return IntervalSet.of([(after, scale.top)])
+    return IntervalSet.of([(before, scale.top)])
+
+
+def prefix_set(prefix: str) -> IntervalSet:
+    """The strings that begin with a prefix: from the prefix up to the next string that does not."""
+    end = prefix
+    while end and end[-1] == "\U0010ffff":
+        end = end[:-1]
+    top: Cut = (0, end[:-1] + chr(ord(end[-1]) + 1), 0) if end else TOP
+    return IntervalSet(((SCALES[Kind.STRING].before(prefix), top),))

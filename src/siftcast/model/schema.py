@@ -1,0 +1,261 @@
+"""What an application says about its events: the attributes in order, their types, domains and granularity.
+
+A schema is optional for matching. With one, filters are checked when a subscription is added, strings in
+JSON or CSV become timestamps and numbers, and partitioned schemes know the content space they divide.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from siftcast.model.errors import SchemaError
+from siftcast.model.intervals import Scale
+from siftcast.model.values import Kind, Value, in_utc, kind_of, normalise, parse_timestamp
+
+KIND_OF_ATTRIBUTE: dict[str, Kind] = {
+    "int": Kind.NUMBER,
+    "float": Kind.NUMBER,
+    "string": Kind.STRING,
+    "bool": Kind.BOOLEAN,
+    "timestamp": Kind.TIMESTAMP,
+}
+_FIELDS = {"name", "type", "domain", "granularity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of the events of an application.
+
+    `domain` is (low, high), both included, for numbers and timestamps, and the tuple of all values for
+    strings. `granularity` is the distance between neighbouring numbers; integers have 1 unless told.
+    """
+
+    name: str
+    type: str
+    domain: tuple[Value, ...] | None = None
+    granularity: int | float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SchemaError("an attribute needs a name")
+        if self.type not in KIND_OF_ATTRIBUTE:
+            raise SchemaError(
+                f"attribute '{self.name}': type {self.type!r} is none of {', '.join(KIND_OF_ATTRIBUTE)}"
+            )
+        if self.domain is not None:
+            object.__setattr__(self, "domain", self._checked_domain(tuple(self.domain)))
+        self._check_granularity()
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of values it compares with."""
+        return KIND_OF_ATTRIBUTE[self.type]
+
+    @property
+    def scale(self) -> Scale:
+        """How its values are laid out, granularity included; a grid starts at the low end of the domain."""
+        step = self.granularity if self.granularity is not None else (1 if self.type == "int" else None)
+        if step is None:
+            return Scale(self.kind)
+        origin = self.domain[0] if self.domain else 0
+        return Scale(self.kind, Fraction(repr(step)), Fraction(repr(origin)))
+
+    def _checked_domain(self, domain: tuple[object, ...]) -> tuple[Value, ...]:
+        if self.type == "bool":
+            raise SchemaError(f"attribute '{self.name}': a bool has no domain to state")
+        values = tuple(self.coerce(value, check_domain=False) for value in domain)
+        known = tuple(value for value in values if value is not None)
+        if len(known) < len(values) or not known:
+            raise SchemaError(f"attribute '{self.name}': the domain has an empty or null entry")
+        if self.type == "string":
+            if len(set(known)) < len(known):
+                raise SchemaError(f"attribute '{self.name}': the domain lists a value twice")
+        elif len(known) != 2 or known[0] > known[1]:  # type: ignore[operator]  # both of one kind
+            raise SchemaError(f"attribute '{self.name}': the domain must be [low, high] with low <= high")
+        return known
+
+    def _check_granularity(self) -> None:
+        step = self.granularity
+        if step is None:
+            return
+        if self.kind is not Kind.NUMBER:
+            raise SchemaError(f"attribute '{self.name}': only numbers have a granularity")
+        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < float("inf"):
+            raise SchemaError(f"attribute '{self.name}': granularity must be a positive number, not {step!r}")
+
+    def coerce(self, value: object, *, check_domain: bool = True) -> Value | None:
+        """A value as this attribute holds it; reads ISO text into timestamps. Raises SchemaError."""
+        if self.type == "timestamp" and isinstance(value, str):
+            try:
+                value = parse_timestamp(value)
+            except ValueError as error:
+                raise SchemaError(f"attribute '{self.name}': {value!r} is no timestamp ({error})") from None
+        known = normalise(value)
+        if known is None:
+            if value is None or isinstance(value, float):
+                return None
+            raise self._misfit(value)
+        if kind_of(known) is not self.kind:
+            raise self._misfit(value)
+        if self.type == "int" and isinstance(known, float):
+            if not known.is_integer():
+                raise self._misfit(value)
+            known = int(known)
+        if self.type == "float" and isinstance(known, int):
+            known = float(known)
+        if check_domain:
+            self._check_in_domain(known)  # type: ignore[arg-type]
+        return known  # type: ignore[return-value]
+
+    def _check_in_domain(self, value: Value) -> None:
+        if self.domain is None:
+            return
+        if self.type == "string":
+            inside = value in self.domain
+        else:
+            inside = self.domain[0] <= value <= self.domain[1]  # type: ignore[operator]
+        if not inside:
+            raise SchemaError(f"attribute '{self.name}': {value!r} lies outside its domain")
+
+    def _misfit(self, value: object) -> SchemaError:
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else shown[:59] + "…"
+        return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown}")
+
+
+class Schema:
+    """The attributes of an application, in order; immutable, compared by content."""
+
+    __slots__ = ("_by_name", "attributes", "name")
+
+    def __init__(self, attributes: Sequence[Attribute], name: str = "") -> None:
+        self.attributes = tuple(attributes)
+        self.name = name
+        self._by_name = {attribute.name: attribute for attribute in self.attributes}
+        if len(self._by_name) < len(self.attributes):
+            raise SchemaError("two attributes have the same name")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Reads a schema from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(f"{path}: cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError:
+            raise SchemaError(f"{path}: is not UTF-8 text") from None
+        try:
+            return cls.parse(text)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from None
+
+    @classmethod
+    def parse(cls, text: str) -> Schema:
+        """Reads a schema from TOML text: an optional `name` and one `[[attribute]]` table each."""
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"not valid TOML: {error}") from None
+        unknown = document.keys() - {"name", "attribute"}
+        if unknown:
+            raise SchemaError(f"unknown entry '{min(unknown)}'; a schema has 'name' and [[attribute]] tables")
+        tables = document.get("attribute", [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise SchemaError("attributes are written as [[attribute]] tables")
+        name = document.get("name", "")
+        if not isinstance(name, str):
+            raise SchemaError("the schema's name must be a string")
+        return cls([_attribute(table) for table in tables], name)
+
+    def to_toml(self) -> str:
+        """TOML text that `parse` reads back into an equal schema."""
+        blocks = [f"name = {_toml(self.name)}\n"] if self.name else []
+        for attribute in self.attributes:
+            lines = ["[[attribute]]", f"name = {_toml(attribute.name)}", f"type = {_toml(attribute.type)}"]
+            if attribute.domain is not None:
+                lines.append(f"domain = [{', '.join(map(_toml, attribute.domain))}]")
+            if attribute.granularity is not None:
+                lines.append(f"granularity = {attribute.granularity!r}")
+            blocks.append("\n".join(lines) + "\n")
+        return "\n".join(blocks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def coerce(self, attributes: Mapping[str, object]) -> dict[str, object]:
+        """An event's attributes with the types of the schema; attributes it does not know pass as they are."""
+        coerced = dict(attributes)
+        for name, attribute in self._by_name.items():
+            value = coerced.get(name)
+            if value is not None:
+                coerced[name] = attribute.coerce(value)
+        return coerced
+
+    def __getitem__(self, name: str) -> Attribute:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise SchemaError(
+                f"the schema has no attribute '{name}'; it has {', '.join(self.names)}"
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and (self.name, self.attributes) == (other.name, other.attributes)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.attributes))
+
+    def __repr__(self) -> str:
+        return f"Schema({list(self.attributes)!r}, {self.name!r})"
+
+
+def _attribute(table: dict[str, Any]) -> Attribute:
+    label = f"attribute '{table.get('name', '?')}'"
+    unknown = table.keys() - _FIELDS
+    if unknown:
+        raise SchemaError(f"{label}: unknown entry '{min(unknown)}'; known are {', '.join(sorted(_FIELDS))}")
+    for required in ("name", "type"):
+        if not isinstance(table.get(required), str):
+            raise SchemaError(f"{label}: '{required}' must be given as a string")
+    domain = table.get("domain")
+    if domain is not None and not isinstance(domain, list):
+        raise SchemaError(f"{label}: 'domain' must be a list")
+    return Attribute(
+        table["name"], table["type"], None if domain is None else tuple(domain), table.get("granularity")
+    )
+
+
+def _toml(value: Value) -> str:
+    if isinstance(value, datetime):
+        return in_utc(value).isoformat()
+    if isinstance(value, str):
+        return _toml_string(value)
+    return repr(value)
+
+
+def _toml_string(text: str) -> str:
+    plain = "".join(
+        f"\\{character}"
+        if character in '"\\'
+        else character
+        if character.isprintable()
+        else f"\\U{ord(character):08x}"
+        for character in text
+    )
+    return f'"{plain}"'

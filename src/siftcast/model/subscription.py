@@ -1,0 +1,60 @@
+"""A subscription: who wants which events, and how soon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from siftcast.model.errors import SubscriptionError
+from siftcast.model.filter import Filter
+
+_FIELDS = ("id", "filter", "dialect", "subscriber", "delay_ms_max")
+_decoder = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """An interest with a name of its own; `delay_ms_max` bounds how late an event may come."""
+
+    id: str
+    filter: Filter
+    subscriber: str = ""
+    delay_ms_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id:
+            raise SubscriptionError("a subscription needs an id, as a string")
+        delay = self.delay_ms_max
+        if delay is not None and not (isinstance(delay, int | float) and 0 < delay < float("inf")):
+            raise SubscriptionError(f"subscription '{self.id}': delay_ms_max must be positive, not {delay!r}")
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Subscription:
+        """Reads {"id": …, "filter": …[, "dialect", "subscriber", "delay_ms_max"]}."""
+        try:
+            fields = _decoder.decode(text)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            raise SubscriptionError(f"not valid JSON: {error}") from None
+        if not isinstance(fields, dict):
+            raise SubscriptionError("a subscription must be a JSON object")
+        return cls.from_fields(fields)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Subscription:
+        """The same from a dict; fields that are null count as not given."""
+        unknown = [name for name in fields if name not in _FIELDS]
+        if unknown:
+            raise SubscriptionError(f"unknown field '{unknown[0]}'; known: {', '.join(_FIELDS)}")
+        identity, text = fields.get("id"), fields.get("filter")
+        if not isinstance(identity, str) or not isinstance(text, str):
+            missing = "id" if not isinstance(identity, str) else "filter"
+            raise SubscriptionError(f"'{missing}' must be given as a string")
+        subscriber = fields.get("subscriber") or ""
+        return cls(
+            identity,
+            Filter.parse(text, fields.get("dialect") or "sql"),
+            str(subscriber),
+            fields.get("delay_ms_max"),
+        )

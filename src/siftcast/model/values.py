@@ -1,0 +1,128 @@
+"""The values an attribute may hold, and the one rule by which two of them compare.
+
+Four kinds are comparable, each only with itself:
+
+    number      int and float together, compared as exact mathematical numbers
+    string      by Unicode code points (the same order as UTF-8 bytes)
+    boolean     FALSE < TRUE; never equal to 0 or 1
+    timestamp   an instant, to the microsecond; one without a zone is taken as UTC
+
+Everything else (NULL, NaN, lists, nested objects, bytes) compares with nothing: the answer is
+"unknown", as SQL has it for NULL, so that neither a comparison nor its negation matches. That makes
+NOT exact: `NOT (x < 5)` and `x >= 5` agree on every event, which the algebra of filters and every
+matching index rely on. Rejected: IEEE's rule for NaN (false, so that its negation is true), which
+breaks that law, and Spark's (NaN equals itself and exceeds all), which no other source of events shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral, Real
+
+
+class Kind(Enum):
+    """The comparable kinds. `NUMBER` spans int and float."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+
+    __hash__ = object.__hash__
+
+
+Value = bool | int | float | str | datetime
+
+KIND_OF_TYPE: dict[type, Kind] = {
+    int: Kind.NUMBER,
+    float: Kind.NUMBER,
+    str: Kind.STRING,
+    bool: Kind.BOOLEAN,
+    datetime: Kind.TIMESTAMP,
+}
+
+
+def normalise(value: object) -> object:
+    """A value as the model compares it: a `Value`, or None when it compares with nothing.
+
+    Decimals become the nearest float, dates become midnight UTC, NumPy scalars become Python's;
+    timestamps are made aware. Containers are left to the caller, who may want to look inside.
+    """
+    kind = type(value)
+    if kind is float:
+        return value if value == value else None
+    if kind is int or kind is str or kind is bool:
+        return value
+    if value is None:
+        return None
+    try:
+        return _normalise_rare(value)
+    except (OverflowError, ValueError):  # an instant beyond year 1 to 9999 in UTC, a signalling NaN
+        return None
+
+
+def _normalise_rare(value: object) -> object:
+    if type(value) is datetime:
+        return in_utc(value)
+    if isinstance(value, datetime):  # pandas.Timestamp and the like, cut to microseconds
+        return in_utc(datetime.fromisoformat(value.isoformat()))
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Decimal | Real) and not isinstance(value, Integral):
+        number = float(value)
+        return number if number == number else None
+    if isinstance(value, Integral):
+        return bool(value) if isinstance(value, bool) else int(value)
+    if type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    return None
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same instant in UTC; a moment without a zone is taken to be in UTC already."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def kind_of(value: object) -> Kind | None:
+    """The kind under which a normalised value compares, None when it compares with nothing."""
+    return KIND_OF_TYPE.get(type(value))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970 in UTC: the integer by which timestamps are ordered and indexed."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Reads `2024-05-01[ |T]10:30[:00[.123456]][Z|+02:00]`, or a date alone; raises ValueError."""
+    text = text.strip()
+    if len(text) < 10 or text[4] != "-":  # fromisoformat also reads basic and week dates; SQL does not.
+        raise ValueError("a timestamp looks like 2024-05-01 10:30:00")
+    moment = datetime.fromisoformat(text)
+    try:
+        return in_utc(moment)
+    except OverflowError:
+        raise ValueError("the timestamp is out of range") from None
+
+
+def lookup(attributes: Mapping[str, object], name: str, path: tuple[str, ...]) -> object:
+    """An attribute of an event: the flat key `name` if the event has it, else the nested path."""
+    if name in attributes:
+        return attributes[name]
+    found: object = attributes
+    for part in path:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(part)
+    return found

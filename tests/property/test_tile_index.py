@@ -1,0 +1,223 @@
+"""TileIndex against a NumPy scan: whatever the shape of rows and keys, the answers are the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from siftcast.matching.tiles import MISSING, TileIndex
+
+KEY_MAX = int(np.iinfo(np.int64).max)
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    rows: int
+    dims: int
+    row: Array
+    dim: Array
+    low: Array
+    high: Array
+    events: Array
+    alive: Array
+
+    def build(self) -> TileIndex:
+        return TileIndex.build(
+            rows=self.rows, dims=self.dims, row=self.row, dim=self.dim, low=self.low, high=self.high
+        )
+
+
+def draw_keys(rng: np.random.Generator, shape: Any, kind: str) -> Array:
+    """Keys of a distribution that is hard in its own way."""
+    if kind == "equal":
+        return np.full(shape, 7, np.int64)
+    if kind == "few":
+        return rng.integers(0, 4, shape)
+    if kind == "zipf":
+        return np.minimum(rng.zipf(1.3, shape), 10**6).astype(np.int64)
+    if kind == "lognormal":
+        return (rng.lognormal(0, 4, shape) * 1000).clip(0, 1e15).astype(np.int64)
+    if kind == "extreme":
+        return rng.choice(np.array([MISSING + 1, MISSING + 2, -1, 0, 1, KEY_MAX - 1, KEY_MAX]), shape)
+    return rng.integers(0, 1000, shape)
+
+
+KINDS = ("equal", "few", "zipf", "lognormal", "extreme", "uniform")
+
+
+def make_case(
+    *, seed: int, rows: int, dims: int, most: int, kind: str, points: float, skew: float, events: int = 20
+) -> Case:
+    """Random rows that constrain 0 to ``most`` dimensions; a share ``points`` of them are equalities."""
+    rng = np.random.default_rng(seed)
+    count = rng.integers(0, min(most, dims) + 1, rows)
+    weight = 1 / (1 + np.arange(dims)) ** skew
+    chosen = np.argsort(rng.exponential(1, (rows, dims)) / weight, axis=1)
+    picked = np.arange(dims) < count[:, None]
+    row, dim = np.repeat(np.arange(rows), count), chosen[picked]
+    ends = np.sort(draw_keys(rng, (2, len(row)), kind), axis=0)
+    low, high = ends[0], np.where(rng.random(len(row)) < points, ends[0], ends[1])
+    shuffled = rng.permutation(len(row))
+    keys = draw_keys(rng, (events, dims), kind)
+    keys[rng.random(keys.shape) < 0.1] = MISSING
+    if len(row):
+        # Ends of intervals and their neighbours are where an index goes wrong.
+        ends_hit = rng.random(keys.shape) < 0.3
+        near = rng.choice(np.concatenate([low, high]), keys.shape)
+        off = rng.integers(-1, 2, keys.shape)
+        safe = (near > MISSING + 1) & (near < KEY_MAX)
+        keys = np.where(ends_hit, np.where(safe, near + off, near), keys)
+    tiles = -(-rows // 512)
+    alive = rng.integers(0, 2**64, tiles * 8, dtype=np.uint64)
+    return Case(rows, dims, row[shuffled], dim[shuffled], low[shuffled], high[shuffled], keys, alive)
+
+
+def scan(case: Case, keys: Array) -> Array:
+    """Rows that match one event, found by testing every entry."""
+    key = keys[case.dim]
+    failed = (key < case.low) | (key > case.high) | (key == MISSING)
+    matches = np.ones(case.rows, bool)
+    matches[case.row[failed]] = False
+    return np.flatnonzero(matches)
+
+
+def check(index: TileIndex, case: Case) -> None:
+    """All four ways to ask give the scan's answer, with and without an alive bitmap."""
+    assert np.array_equal(np.sort(index.order), np.arange(case.rows))
+    live = np.unpackbits(case.alive.view(np.uint8), bitorder="little")
+    for alive in (None, case.alive):
+        positions, offsets = index.match(case.events, alive)
+        exists = index.exists_batch(case.events, alive)
+        assert positions.dtype == np.int32 and offsets.dtype == np.int64 and offsets[0] == 0
+        for number, keys in enumerate(case.events):
+            found = positions[offsets[number] : offsets[number + 1]]
+            wanted = np.zeros(case.rows, bool)
+            wanted[scan(case, keys)] = True
+            in_order = wanted[index.order] & (True if alive is None else live[: case.rows] == 1)
+            assert np.array_equal(found, np.flatnonzero(in_order))
+            assert np.array_equal(index.match_one(keys, alive), found)
+            assert index.exists(keys, alive) == exists[number] == (len(found) > 0)
+
+
+cases = st.builds(
+    make_case,
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.sampled_from((0, 1, 2, 63, 64, 65, 200, 511, 512, 513, 1100, 3000)),
+    dims=st.sampled_from((1, 2, 3, 5, 17, 40)),
+    most=st.integers(0, 6),
+    kind=st.sampled_from(KINDS),
+    points=st.sampled_from((0.0, 0.5, 0.9, 1.0)),
+    skew=st.sampled_from((0.0, 1.0, 3.0)),
+)
+
+
+@given(case=cases)
+@settings(max_examples=150, deadline=None)
+def test_index_agrees_with_a_scan(case: Case) -> None:
+    check(case.build(), case)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_tiles_agree_with_a_scan(kind: str) -> None:
+    case = make_case(seed=1, rows=40_000, dims=6, most=5, kind=kind, points=0.3, skew=1, events=60)
+    check(case.build(), case)
+
+
+def test_two_hundred_dimensions_agree_with_a_scan() -> None:
+    case = make_case(seed=2, rows=20_000, dims=200, most=6, kind="uniform", points=0.2, skew=0, events=40)
+    check(case.build(), case)
+
+
+def test_more_than_512_tiles_and_several_blocks_agree_with_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("siftcast.matching.tiles.index.PAIRS_MAX", 1)
+    case = make_case(seed=3, rows=300_000, dims=4, most=3, kind="uniform", points=0.0, skew=1, events=8)
+    check(case.build(), case)
+
+
+def test_identical_rows_all_match_or_none() -> None:
+    rows = 5_000
+    case = Case(
+        rows,
+        2,
+        np.tile(np.arange(rows), 2),
+        np.repeat([0, 1], rows),
+        np.repeat([5, -3], rows),
+        np.repeat([5, 8], rows),
+        np.array([[5, 0], [5, 9], [4, 0], [6, 0], [5, 8], [5, -3], [MISSING, 0]]),
+        np.full(80, 2**64 - 1, np.uint64),
+    )
+    check(case.build(), case)
+
+
+def test_no_event_gives_an_empty_answer() -> None:
+    case = make_case(seed=4, rows=600, dims=3, most=2, kind="few", points=0.5, skew=0)
+    positions, offsets = case.build().match(np.zeros((0, 3), np.int64))
+    assert len(positions) == 0 and offsets.tolist() == [0]
+
+
+def test_arrays_restore_the_index_even_when_unaligned() -> None:
+    case = make_case(seed=5, rows=3_000, dims=8, most=5, kind="zipf", points=0.5, skew=1)
+    stored = {}
+    for name, array in case.build().arrays().items():
+        raw = bytearray(b"x") + array.tobytes()
+        stored[name] = np.frombuffer(raw, np.uint8)[1:].copy().view(array.dtype).reshape(array.shape)
+    check(TileIndex.from_arrays(stored), case)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"low": [MISSING]},
+        {"low": [3], "high": [2]},
+        {"row": [1]},
+        {"dim": [1]},
+        {"dim": [-1]},
+        {"high": [9, 9]},
+    ],
+)
+def test_bad_entries_are_refused(wrong: dict[str, list[int]]) -> None:
+    entry = {"row": [0], "dim": [0], "low": [1], "high": [2]} | wrong
+    with pytest.raises(ValueError):
+        TileIndex.build(rows=1, dims=1, **{name: np.array(value, np.int64) for name, value in entry.items()})
+
+
+def test_two_intervals_of_one_row_on_one_dimension_are_refused() -> None:
+    two = np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="two intervals"):
+        TileIndex.build(rows=1, dims=1, row=two, dim=two, low=two, high=two + 1)
+
+
+def test_keys_and_bitmaps_of_the_wrong_shape_are_refused() -> None:
+    case = make_case(seed=6, rows=600, dims=3, most=2, kind="few", points=0.5, skew=0)
+    index = case.build()
+    for keys in (np.zeros(2, np.int64), np.zeros(3, np.int32), np.zeros((3, 2), np.int64)[:, 0]):
+        with pytest.raises(ValueError):
+            index.exists(keys)
+    with pytest.raises(ValueError):
+        index.match(np.zeros((3, 4), np.int64).T)
+    with pytest.raises(ValueError):
+        index.match(np.zeros((4, 3), np.int64), np.zeros(8, np.uint64))
+
+
+def test_portable_kernels_agree_with_a_scan() -> None:
+    """The loops that replace compress instructions, forced by a target without them."""
+    program = (
+        "from tests.property.test_tile_index import check, make_case, KINDS\n"
+        "from siftcast.matching.tiles import kernels\n"
+        "assert not kernels.COMPRESSES\n"
+        "for seed, kind in enumerate(KINDS):\n"
+        "    case = make_case(seed=seed, rows=3000, dims=5, most=5, kind=kind, points=0.3, skew=1)\n"
+        "    check(case.build(), case)\n"
+    )
+    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "PYTHONPATH": os.pathsep.join(["src", ".", *sys.path])}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
