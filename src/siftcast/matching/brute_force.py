@@ -62,4 +62,4 @@ def find_rows(engine: Engine, events: pa.Table) -> BatchResult:
         slots.extend(engine.find(row))
         offsets.append(len(slots))
     unique, codes = np.unique(np.asarray(slots, np.int32), return_inverse=True)
-    return BatchResult(codes.astype(np.int32), np.asarray(offsets, np.int64), unique)
+    return BatchResult(codes.astype(np.int32), np.asarray(offsets, np.int64), (unique,))

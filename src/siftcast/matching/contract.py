@@ -9,14 +9,17 @@ lines that inherits the suite in `conformance`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
 from siftcast.model import Filter
+from siftcast.model.expression import Comparison, Literal, Predicate, Reference, conjunction
+from siftcast.model.values import in_utc
 
 Attributes = Mapping[str, object]
 Int32Array = np.ndarray[Any, np.dtype[np.int32]]
@@ -27,14 +30,69 @@ Int64Array = np.ndarray[Any, np.dtype[np.int64]]
 class BatchResult:
     """The matches of many events: `codes[offsets[i]:offsets[i + 1]]` belong to event i.
 
-    A code is an index into `slots`. An engine that works on positions of its own may thus answer with
-    positions, and the translation to ids is done once for a layout, not once for a match: as long as an engine
-    returns the same `slots` object, the matcher reuses the ids it looked up for it.
+    A code is an index into the parts of `slots`, one after the other. An engine that works on positions of its own
+    may thus answer with positions, and the translation to ids is done once for a part, not once for a match: as
+    long as an engine returns the same array for a part, the matcher reuses the ids it looked up for it.
     """
 
     codes: Int32Array
     offsets: Int64Array
-    slots: Int32Array
+    slots: tuple[Int32Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """An interval on one attribute for each of many subscriptions, both ends included.
+
+    A null end is open; where both are null the attribute is free.
+    """
+
+    path: tuple[str, ...]
+    lows: pa.Array
+    highs: pa.Array
+
+
+class BulkLoader(ABC):
+    """Reads many subscriptions in chunks; they are in the engine once `finish` has returned."""
+
+    @abstractmethod
+    def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
+        """Adds a chunk of filters under free slots."""
+
+    def add_bounds(self, slots: Sequence[int], bounds: Sequence[Bounds]) -> None:
+        """Adds a chunk of conjunctions of intervals, given as columns."""
+        self.add(slots, filters_of(bounds, len(slots)))
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Makes everything added take effect."""
+
+
+class OneByOne(BulkLoader):
+    """For engines that gain nothing from seeing many filters at once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
+        for slot, filter_ in zip(slots, filters, strict=True):
+            self._engine.add(slot, filter_)
+
+    def finish(self) -> None:
+        pass
+
+
+def filters_of(bounds: Sequence[Bounds], count: int) -> list[Filter]:
+    """Columns of intervals as filters, one a row; a row without any interval matches everything."""
+    terms: list[list[Predicate]] = [[] for _ in range(count)]
+    for column in bounds:
+        reference = Reference(column.path)
+        for row, low, high in zip(terms, column.lows.to_pylist(), column.highs.to_pylist(), strict=True):
+            if low is not None:
+                row.append(Comparison(">=", reference, Literal(in_utc(low) if isinstance(low, datetime) else low)))
+            if high is not None:
+                row.append(Comparison("<=", reference, Literal(in_utc(high) if isinstance(high, datetime) else high)))
+    return [Filter.of(conjunction(row) if row else Literal(True)) for row in terms]
 
 
 class Engine(ABC):
@@ -62,12 +120,11 @@ class Engine(ABC):
     def find_batch(self, events: pa.Table) -> BatchResult:
         """The matches of every row of a table."""
 
-    def add_many(self, slots: Sequence[int], filters: Iterable[Filter]) -> None:
-        """Adds many filters at once; engines that can do better than one by one override this."""
-        for slot, filter_ in zip(slots, filters, strict=True):
-            self.add(slot, filter_)
+    def bulk(self) -> BulkLoader:
+        """Something to load many subscriptions with; engines that can do better than one by one override this."""
+        return OneByOne(self)
 
-    def settle(self) -> None:
+    def settle(self) -> None:  # noqa: B027 (most engines put nothing off)
         """Finishes work that was put off, so that the next match is as fast as it gets."""
 
     def stats(self) -> dict[str, object]:

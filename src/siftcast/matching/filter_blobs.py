@@ -23,7 +23,8 @@ def filters_to_bytes(filters: Mapping[int, Filter]) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
 
 
 def filters_from_bytes(blob: bytes) -> Iterator[tuple[int, Filter]]:

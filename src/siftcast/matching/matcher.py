@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from siftcast.matching.contract import BatchResult, Int32Array, Int64Array
 from siftcast.matching.registry import engine_class
+from siftcast.matching.subscription_tables import BoundsChunk, subscription_chunks
 from siftcast.model import EngineError, Event, Filter, Schema, Subscription, SubscriptionError
 
 RESULT_TYPE = pa.list_(pa.dictionary(pa.int32(), pa.string()))
@@ -26,7 +28,18 @@ _LIST_MAX = 2**31 - 1  # what the 32-bit offsets of one Arrow list chunk can cou
 class Matcher:
     """Subscriptions under ids; `match` answers with ids in the order in which they were added."""
 
-    __slots__ = ("_dictionary", "_engine", "_free", "_ids", "_orders", "_sequence", "_slots", "schema")
+    __slots__ = (
+        "_ascending",
+        "_dictionary",
+        "_engine",
+        "_free",
+        "_ids",
+        "_names",
+        "_orders",
+        "_sequence",
+        "_slots",
+        "schema",
+    )
 
     def __init__(self, engine: str = "auto", schema: Schema | None = None) -> None:
         self.schema = schema
@@ -36,7 +49,9 @@ class Matcher:
         self._free: list[int] = []
         self._orders: Int64Array = np.zeros(16, np.int64)
         self._sequence = 0
-        self._dictionary: tuple[Int32Array, pa.Array] | None = None
+        self._ascending = True  # whether slots ascend in the order of addition
+        self._names: list[tuple[Int32Array, pa.Array]] = []  # the ids behind each part of an engine's codes
+        self._dictionary: pa.Array | None = None
 
     # -- subscriptions -------------------------------------------------------------------------------
 
@@ -47,20 +62,34 @@ class Matcher:
 
     def add_many(self, subscriptions: Iterable[tuple[str, Filter | str] | Subscription]) -> None:
         """Adds many subscriptions, all or none; engines load them faster together than one by one."""
-        slots: list[int] = []
+        ids: list[str] = []
         filters: list[Filter] = []
-        added: list[str] = []
-        try:
-            for item in subscriptions:
-                id, filter = (item.id, item.filter) if isinstance(item, Subscription) else item
-                filters.append(self._checked(filter))
-                slots.append(self._take_slot(id))
-                added.append(id)
-        except BaseException:
-            for id in reversed(added):
-                self._release_slot(id)
-            raise
-        self._engine.add_many(slots, filters)
+        for item in subscriptions:
+            id, filter = (item.id, item.filter) if isinstance(item, Subscription) else item
+            ids.append(id)
+            filters.append(self._checked(filter))
+        loader = self._engine.bulk()
+        loader.add(self._take_slots(ids), filters)
+        loader.finish()
+
+    @classmethod
+    def from_arrow(cls, subscriptions: pa.Table, engine: str = "auto", schema: Schema | None = None) -> Matcher:
+        """A matcher of all subscriptions of a table, which has a column `id` and
+
+        - either `filter` with their texts (and, if it has one, `dialect`),
+        - or bounds: `x` for equality, `x.min` and `x.max` for a range with both ends included; a null leaves
+          that end open. All bounds of a row must hold.
+        """
+        matcher = cls(engine, schema)
+        loader = matcher._engine.bulk()
+        for ids, chunk in subscription_chunks(subscriptions, schema):
+            slots = matcher._take_slots(ids)
+            if isinstance(chunk, BoundsChunk):
+                loader.add_bounds(slots, chunk.bounds)
+            else:
+                loader.add(slots, chunk)
+        loader.finish()
+        return matcher
 
     def replace(self, id: str, filter: Filter | str) -> None:
         """Gives a subscription another filter; it keeps its place in the order."""
@@ -82,8 +111,7 @@ class Matcher:
 
     def __iter__(self) -> Iterator[str]:
         """The ids in the order of addition."""
-        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
-        return iter(self._ordered(slots))
+        return iter(self._ordered(np.fromiter(self._slots.values(), np.int32, len(self._slots))))
 
     # -- matching ------------------------------------------------------------------------------------
 
@@ -94,20 +122,18 @@ class Matcher:
         """
         if limit is not None and limit < 0:
             raise ValueError("limit must not be negative")
-        return self._ordered(self._engine.find(_attributes(event), limit))
+        return self._ordered(self._engine.find(event, limit))  # type: ignore[arg-type]  # an Event has get()
 
     def match_any(self, event: Mapping[str, object] | Event) -> bool:
         """Whether the event satisfies any subscription."""
-        return self._engine.exists(_attributes(event))
+        return self._engine.exists(event)  # type: ignore[arg-type]  # an Event has get()
 
     def match_batch(self, events: pa.Table | pa.RecordBatch) -> pa.ChunkedArray:
         """For each row of a table the ids it satisfies, in any order: list<dictionary<int32, string>>."""
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         result = self._engine.find_batch(table)
         dictionary = self._dictionary_for(result.slots)
-        chunks = [
-            _list_chunk(result, dictionary, start, stop) for start, stop in _chunk_bounds(result.offsets)
-        ]
+        chunks = [_list_chunk(result, dictionary, start, stop) for start, stop in _chunk_bounds(result.offsets)]
         return pa.chunked_array(chunks, RESULT_TYPE)
 
     def settle(self) -> None:
@@ -172,6 +198,7 @@ class Matcher:
         self._orders = np.zeros(max(size, 16), np.int64)
         self._orders[slots] = table["order"].to_numpy()
         self._free = [slot for slot, id in enumerate(self._ids) if id is None]
+        self._ascending = bool((np.diff(self._orders[np.sort(slots)]) > 0).all())
 
     # -- slots ---------------------------------------------------------------------------------------
 
@@ -195,15 +222,40 @@ class Matcher:
         if self._free:
             slot = self._free.pop()
             self._ids[slot] = id
+            self._ascending = False
         else:
             slot = len(self._ids)
             self._ids.append(id)
             if slot == len(self._orders):
-                self._orders = np.concatenate([self._orders, np.zeros(slot, np.int64)])
+                self._orders = np.concatenate([self._orders, np.zeros(slot // 2 + 16, np.int64)])
         self._orders[slot] = self._sequence
         self._sequence += 1
         self._slots[id] = slot
         return slot
+
+    def _take_slots(self, ids: list[str]) -> list[int]:
+        """Slots for many new ids, all or none."""
+        fresh = dict.fromkeys(ids, 0)
+        bad = next((id for id in ids if not isinstance(id, str) or not id), None)
+        if bad is not None or len(fresh) < len(ids) or not self._slots.keys().isdisjoint(fresh):
+            seen: set[str] = set()
+            for id in ids:
+                if not isinstance(id, str) or not id:
+                    raise SubscriptionError(f"a subscription id is a non-empty string, not {id!r}")
+                if id in seen or id in self._slots:
+                    raise SubscriptionError(f"there is a subscription '{id}' already; ids must be distinct")
+                seen.add(id)
+        if self._free:
+            return [self._take_slot(id) for id in ids]
+        first, last = len(self._ids), len(self._ids) + len(ids)
+        slots = list(range(first, last))
+        self._ids.extend(ids)
+        self._slots.update(zip(ids, slots, strict=True))
+        if last > len(self._orders):
+            self._orders = np.concatenate([self._orders, np.zeros(max(last, 16) - len(self._orders), np.int64)])
+        self._orders[first:last] = np.arange(self._sequence, self._sequence + len(ids))
+        self._sequence += len(ids)
+        return slots
 
     def _release_slot(self, id: str) -> int:
         slot = self._slots.pop(id)
@@ -216,25 +268,30 @@ class Matcher:
         count = len(slots)
         if count == 0:
             return []
-        ids = self._ids
         if count == 1:
-            return [ids[slots[0]]]  # type: ignore[list-item]  # a slot that matched has an id
+            return [self._ids[slots[0]]]  # type: ignore[list-item]  # a slot that matched has an id
         found = np.asarray(slots)
-        ranked = found[np.argsort(self._orders[found])]
-        return [ids[slot] for slot in ranked.tolist()]  # type: ignore[misc]
+        # Until a slot is used again, slots ascend in the order of addition.
+        ranked = np.sort(found) if self._ascending else found[np.argsort(self._orders[found])]
+        return list(itemgetter(*ranked.tolist())(self._ids))
 
-    def _dictionary_for(self, slots: Int32Array) -> pa.Array:
-        if self._dictionary is None or self._dictionary[0] is not slots:
-            ids = self._ids
-            names = pa.array(
-                [ids[slot] or "" if slot < len(ids) else "" for slot in slots.tolist()], pa.string()
-            )
-            self._dictionary = slots, names
-        return self._dictionary[1]
+    def _dictionary_for(self, parts: tuple[Int32Array, ...]) -> pa.Array:
+        known = self._names
+        if self._dictionary is None or len(known) != len(parts) or any(map(_differ, known, parts)):
+            by_part = {id(part): names for part, names in known}
+            self._names = [(part, by_part.get(id(part)) or self._names_of(part)) for part in parts]
+            names = [names for _, names in self._names]
+            self._dictionary = names[0] if len(names) == 1 else pa.concat_arrays(names)
+        return self._dictionary
+
+    def _names_of(self, part: Int32Array) -> pa.Array:
+        # A slot that was freed since may have no id, or another's; no match refers to it any more.
+        ids, count = self._ids, len(self._ids)
+        return pa.array([ids[slot] or "" if slot < count else "" for slot in part.tolist()], pa.string())
 
 
-def _attributes(event: Mapping[str, object] | Event) -> Mapping[str, object]:
-    return event.attributes if isinstance(event, Event) else event
+def _differ(known: tuple[Int32Array, pa.Array], part: Int32Array) -> bool:
+    return known[0] is not part
 
 
 def _chunk_bounds(offsets: Int64Array) -> Iterator[tuple[int, int]]:
@@ -251,6 +308,4 @@ def _list_chunk(result: BatchResult, dictionary: pa.Array, start: int, stop: int
     first, last = result.offsets[start], result.offsets[stop]
     codes = pa.array(result.codes[first:last])
     ids = pa.DictionaryArray.from_arrays(codes, dictionary, safe=False)
-    return pa.ListArray.from_arrays(
-        pa.array((result.offsets[start : stop + 1] - first).astype(np.int32)), ids
-    )
+    return pa.ListArray.from_arrays(pa.array((result.offsets[start : stop + 1] - first).astype(np.int32)), ids)

@@ -8,9 +8,12 @@ from siftcast.matching.contract import Engine
 from siftcast.model import EngineError
 
 ENGINES = {
+    "tiles": "siftcast.matching.tiles.engine:Tiles",
     "brute_force": "siftcast.matching.brute_force:BruteForce",
+    "counting": "siftcast.matching.counting:Counting",
+    "kd_tree": "siftcast.matching.kd_tree:KdTree",
 }
-AUTO = "brute_force"
+AUTO = "tiles"
 
 
 def engine_class(name: str) -> type[Engine]:

@@ -13,6 +13,8 @@ from siftcast.model.normal_form import Conjunction, Constraint, Presence, Scales
 
 def covers(general: Predicate, special: Predicate, scales: Scales | None = None) -> bool:
     """Whether every event that matches `special` surely matches `general`."""
+    if general == special:  # true even where the normal form is only a hull
+        return True
     wide = [conjunction for conjunction in normal_form(general, scales=scales) if conjunction.exact]
     return all(
         any(_conjunction_covers(candidate, narrow) for candidate in wide)
@@ -29,9 +31,7 @@ def overlaps(left: Predicate, right: Predicate, scales: Scales | None = None) ->
 def _conjunction_covers(wide: Conjunction, narrow: Conjunction) -> bool:
     if not wide.residue <= narrow.residue:
         return False
-    return all(
-        _allows(constraint, narrow.constraints.get(path)) for path, constraint in wide.constraints.items()
-    )
+    return all(_allows(constraint, narrow.constraints.get(path)) for path, constraint in wide.constraints.items())
 
 
 def _allows(wide: Constraint, narrow: Constraint | None) -> bool:

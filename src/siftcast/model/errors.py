@@ -119,6 +119,7 @@ class DataError(SiftcastError):
 
 
 ERRORS: tuple[type[SiftcastError], ...] = (
+    FilterError,
     FilterSyntaxError,
     FilterTypeError,
     FilterLimitError,

@@ -78,5 +78,7 @@ def _describe(reference: Reference, attributes: Attributes) -> str:
 
 def _short(value: object, width: int = 60) -> str:
     finite = not isinstance(value, float) or isfinite(value)  # SQL has no literal for an infinity
+    if isinstance(value, int) and value.bit_length() > 4_096:  # Python refuses to write longer ones out
+        return f"an integer of {value.bit_length():,} bits"
     text = write_value(cast(Value, value)) if finite else repr(value)
     return text if len(text) <= width else text[: width - 1] + "…"

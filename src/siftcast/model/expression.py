@@ -9,15 +9,16 @@ Truth has three values, as in SQL: True, False and None for "unknown". A filter 
 tree evaluates to True. `evaluate` is that definition, written as plainly as possible; the compiled
 predicates and all engines are tested against it.
 
-Nodes are immutable and compare by structure (msgspec structs: made three times faster than dataclasses). `And` and `Or` hold two or more terms and never nest
-directly within their own kind, so equal texts give equal trees however they were parenthesised.
+Nodes are immutable and compare by structure (msgspec structs: made three times faster than dataclasses).
+`And` and `Or` hold two or more terms and never nest directly within their own kind, so equal texts give
+equal trees however they were parenthesised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import eq, ge, gt, le, lt, ne
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -27,7 +28,7 @@ from siftcast.model.values import Value, kind_of, lookup, normalise
 Attributes = Mapping[str, object]
 Truth = bool | None
 
-COMPARATORS: dict[str, Callable[[object, object], bool]] = {
+COMPARATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -10,6 +10,8 @@ KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "IS", "NULL",
 
 NUMBER, STRING, NAME, SYMBOL, END = "number", "string", "name", "symbol", "end"
 
+# What starts no token takes the rest of the text with it: trying again at each later character would take
+# quadratic time on a long unfinished string or number.
 _TOKEN = re.compile(
     r"""\s+
     | ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z_0-9]))
@@ -17,7 +19,7 @@ _TOKEN = re.compile(
     | ([A-Za-z_][A-Za-z_0-9]*)
     | (`(?:[^`]|``)+`)
     | (<=|>=|<>|!=|==|[=<>(),.\-+])
-    | (.)""",
+    | (.).*""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -101,7 +103,8 @@ def _unreadable(source: str, position: int) -> FilterSyntaxError:
 
 
 _ESCAPE = re.compile(
-    r"''|\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))",
+    r"''|\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4})"
+    r"|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))",
     re.DOTALL,
 )
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -118,7 +121,14 @@ def _unescape_one(found: re.Match[str]) -> str:
     short, long, octal, simple = found.groups()
     if simple is not None:
         return _SIMPLE.get(simple, simple)
-    return chr(int(octal, 8)) if octal is not None else chr(int(short or long, 16))
+    if octal is not None:
+        return chr(int(octal, 8))
+    if short is not None and len(short) > 4:  # the two halves of a character beyond U+FFFF, as UTF-16 has it
+        return chr(0x10000 + ((int(short[:4], 16) & 0x3FF) << 10) + (int(short[6:], 16) & 0x3FF))
+    code = int(short or long, 16)
+    if code > 0x10FFFF:
+        raise ValueError(f"\\U{long} is no character; the last one is \\U0010ffff")
+    return chr(code)
 
 
 def escape(value: str) -> str:

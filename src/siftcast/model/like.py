@@ -93,9 +93,7 @@ def _segments(source: str) -> list[Segment]:
         if character == "\\":
             position += 1
             if position == len(source) or source[position] not in "%_\\":
-                raise ValueError(
-                    "a backslash in a LIKE pattern must be followed by %, _ or another backslash"
-                )
+                raise ValueError("a backslash in a LIKE pattern must be followed by %, _ or another backslash")
             run.append(source[position])
         elif character == "%":
             segments.append(Segment(tuple(run)))

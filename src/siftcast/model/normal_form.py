@@ -153,9 +153,7 @@ class _Normaliser:
                 bounds = (Comparison(">=", operand, low), Comparison("<=", operand, high))
                 return self.alternatives(And(bounds), inverted is not negated)
             case In(Reference(path), options, inverted):
-                return self._membership(
-                    path, [option.constant for option in options], inverted is not negated
-                )
+                return self._membership(path, [option.constant for option in options], inverted is not negated)
             case Like(Reference(path), pattern, inverted):
                 return self._like(path, pattern, inverted is not negated, node)
             case IsNull(Reference(path), inverted):

@@ -130,9 +130,7 @@ class _Writer:
             case Between(Reference() as operand, Literal(low), Literal(high), inverted):
                 return self._between(operand, low, high, inverted is not negated)
             case In(Reference() as operand, options, inverted):
-                return self._membership(
-                    operand, [option.constant for option in options], inverted is not negated
-                )
+                return self._membership(operand, [option.constant for option in options], inverted is not negated)
             case Like(Reference() as operand, pattern, inverted):
                 test = f"{self._constant(pattern.matches)}(v)"
                 guard = self._guard(Kind.STRING, operand)
@@ -166,7 +164,7 @@ class _Writer:
         known = frozenset(option for option in options if option is not None)
         if not known or (negated and None in options):
             return "False"
-        kinds = {kind_of(option) for option in known}
+        kinds = {kind_of(option) for option in options if option is not None}  # not of `known`: there TRUE is 1
         kind = kinds.pop()
         if kinds or kind is None:
             return None

@@ -11,6 +11,7 @@ from siftcast.model.lexer import KEYWORDS, escape
 from siftcast.model.values import Value
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+_SPARK_WORDS = frozenset({"SELECT", "FROM", "VALUES"})  # free here, but before IN ( Spark takes them for a query
 _LOOSEST, _AND, _NOT = 0, 1, 2  # how tightly the surroundings bind
 
 
@@ -54,7 +55,7 @@ def _not(negated: bool) -> str:
 
 def quote_name(name: str) -> str:
     """A name as it must be written: plain where possible, otherwise in backquotes."""
-    if _PLAIN_NAME.match(name) and name.upper() not in KEYWORDS:
+    if _PLAIN_NAME.match(name) and name.upper() not in KEYWORDS | _SPARK_WORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 

@@ -10,13 +10,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from siftcast.model.errors import SchemaError
 from siftcast.model.intervals import Scale
-from siftcast.model.values import Kind, Value, in_utc, kind_of, normalise, parse_timestamp
+from siftcast.model.values import Kind, Value, in_utc, kind_of, lookup, normalise, parse_timestamp
 
 KIND_OF_ATTRIBUTE: dict[str, Kind] = {
     "int": Kind.NUMBER,
@@ -45,9 +47,7 @@ class Attribute:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError("an attribute needs a name")
         if self.type not in KIND_OF_ATTRIBUTE:
-            raise SchemaError(
-                f"attribute '{self.name}': type {self.type!r} is none of {', '.join(KIND_OF_ATTRIBUTE)}"
-            )
+            raise SchemaError(f"attribute '{self.name}': type {self.type!r} is none of {', '.join(KIND_OF_ATTRIBUTE)}")
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain(tuple(self.domain)))
         self._check_granularity()
@@ -88,6 +88,9 @@ class Attribute:
             raise SchemaError(f"attribute '{self.name}': only numbers have a granularity")
         if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < float("inf"):
             raise SchemaError(f"attribute '{self.name}': granularity must be a positive number, not {step!r}")
+        if self.domain and self.domain[0] == float("-inf"):
+            raise SchemaError(f"attribute '{self.name}': a granularity needs a finite low end of the domain")
+        object.__setattr__(self, "granularity", normalise(step))  # a NumPy float does not print as a number
 
     def coerce(self, value: object, *, check_domain: bool = True) -> Value | None:
         """A value as this attribute holds it; reads ISO text into timestamps. Raises SchemaError."""
@@ -98,7 +101,7 @@ class Attribute:
                 raise SchemaError(f"attribute '{self.name}': {value!r} is no timestamp ({error})") from None
         known = normalise(value)
         if known is None:
-            if value is None or isinstance(value, float):
+            if value is None or (isinstance(value, Real | Decimal) and value != value):  # NaN
                 return None
             raise self._misfit(value)
         if kind_of(known) is not self.kind:
@@ -108,7 +111,10 @@ class Attribute:
                 raise self._misfit(value)
             known = int(known)
         if self.type == "float" and isinstance(known, int):
-            known = float(known)
+            try:
+                known = float(known)
+            except OverflowError:
+                raise self._misfit(value) from None
         if check_domain:
             self._check_in_domain(known)  # type: ignore[arg-type]
         return known  # type: ignore[return-value]
@@ -124,7 +130,10 @@ class Attribute:
             raise SchemaError(f"attribute '{self.name}': {value!r} lies outside its domain")
 
     def _misfit(self, value: object) -> SchemaError:
-        shown = repr(value)
+        try:
+            shown = repr(value)
+        except ValueError:  # Python writes no integer of more than 4,300 digits
+            shown = "too large to be written out"
         shown = shown if len(shown) <= 60 else shown[:59] + "…"
         return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown}")
 
@@ -193,18 +202,21 @@ class Schema:
         """An event's attributes with the types of the schema; attributes it does not know pass as they are."""
         coerced = dict(attributes)
         for name, attribute in self._by_name.items():
-            value = coerced.get(name)
-            if value is not None:
+            path = (name,) if name in coerced else tuple(name.split("."))
+            value = lookup(coerced, name, path)
+            if value is None:
+                continue
+            if len(path) == 1:
                 coerced[name] = attribute.coerce(value)
+            else:
+                coerced = _replaced(coerced, path, attribute.coerce(value))
         return coerced
 
     def __getitem__(self, name: str) -> Attribute:
         try:
             return self._by_name[name]
         except KeyError:
-            raise SchemaError(
-                f"the schema has no attribute '{name}'; it has {', '.join(self.names)}"
-            ) from None
+            raise SchemaError(f"the schema has no attribute '{name}'; it has {', '.join(self.names)}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -225,6 +237,12 @@ class Schema:
         return f"Schema({list(self.attributes)!r}, {self.name!r})"
 
 
+def _replaced(attributes: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, object]:
+    """A copy with another value at a path that exists; what nests around it is copied, never changed."""
+    head, rest = path[0], path[1:]
+    return {**attributes, head: _replaced(attributes[head], rest, value) if rest else value}
+
+
 def _attribute(table: dict[str, Any]) -> Attribute:
     label = f"attribute '{table.get('name', '?')}'"
     unknown = table.keys() - _FIELDS
@@ -236,9 +254,7 @@ def _attribute(table: dict[str, Any]) -> Attribute:
     domain = table.get("domain")
     if domain is not None and not isinstance(domain, list):
         raise SchemaError(f"{label}: 'domain' must be a list")
-    return Attribute(
-        table["name"], table["type"], None if domain is None else tuple(domain), table.get("granularity")
-    )
+    return Attribute(table["name"], table["type"], None if domain is None else tuple(domain), table.get("granularity"))
 
 
 def _toml(value: Value) -> str:
@@ -251,11 +267,7 @@ def _toml(value: Value) -> str:
 
 def _toml_string(text: str) -> str:
     plain = "".join(
-        f"\\{character}"
-        if character in '"\\'
-        else character
-        if character.isprintable()
-        else f"\\U{ord(character):08x}"
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\U{ord(character):08x}"
         for character in text
     )
     return f'"{plain}"'

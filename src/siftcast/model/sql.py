@@ -149,9 +149,10 @@ class _Parser:
 
     def _at_test(self) -> bool:
         position = self._position
-        return self._texts[position] in _OPERATORS or self._kinds[position] in (
-            "NOT", "BETWEEN", "IN", "LIKE", "IS",
-        )  # fmt: skip
+        kind = self._kinds[position]
+        if kind == SYMBOL:
+            return self._texts[position] in _OPERATORS
+        return kind in ("NOT", "BETWEEN", "IN", "LIKE", "IS")
 
     def _test(self, operand: Operand, start: int) -> Predicate:
         self._count_terms(1)
@@ -248,9 +249,7 @@ class _Parser:
         while self._texts[self._position] == "." and self._kinds[self._position] == SYMBOL:
             self._position += 1
             if self._kinds[self._position] != NAME:
-                raise self._error(
-                    f"{self._shown()} cannot follow a dot", "a name (quote reserved words: `in`)"
-                )
+                raise self._error(f"{self._shown()} cannot follow a dot", "a name (quote reserved words: `in`)")
             path.append(self._texts[self._position])
             self._position += 1
         return Reference(tuple(path))

@@ -27,7 +27,9 @@ class Subscription:
         if not isinstance(self.id, str) or not self.id:
             raise SubscriptionError("a subscription needs an id, as a string")
         delay = self.delay_ms_max
-        if delay is not None and not (isinstance(delay, int | float) and 0 < delay < float("inf")):
+        if delay is not None and (
+            isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 < delay < float("inf")
+        ):
             raise SubscriptionError(f"subscription '{self.id}': delay_ms_max must be positive, not {delay!r}")
 
     @classmethod
@@ -51,10 +53,13 @@ class Subscription:
         if not isinstance(identity, str) or not isinstance(text, str):
             missing = "id" if not isinstance(identity, str) else "filter"
             raise SubscriptionError(f"'{missing}' must be given as a string")
-        subscriber = fields.get("subscriber") or ""
+        dialect, subscriber = fields.get("dialect"), fields.get("subscriber")
+        for name, value in (("dialect", dialect), ("subscriber", subscriber)):
+            if value is not None and not isinstance(value, str):
+                raise SubscriptionError(f"'{name}' must be given as a string")
         return cls(
             identity,
-            Filter.parse(text, fields.get("dialect") or "sql"),
-            str(subscriber),
+            Filter.parse(text, dialect or "sql"),
+            subscriber or "",
             fields.get("delay_ms_max"),
         )

@@ -161,8 +161,8 @@ class _Entry(msgspec.Struct, frozen=True):
 class TemplateCache:
     """Templates by the text between their literals and the types of these; the oldest goes when it is full.
 
-    All literals of a text are read in one call, as a JSON array. A string that holds a double quote makes that
-    array invalid, or longer than there are literals, which no key in the cache is.
+    All literals of a text are read in one call, as a JSON array. A double quote would end a string of that array
+    early, and two of them can even hide a number between; a text with one takes the full way.
     """
 
     __slots__ = ("_entries",)
@@ -172,10 +172,12 @@ class TemplateCache:
 
     def find(self, text: str) -> tuple[Template, list[Value]] | None:
         """The template of a text and the text's literals, where the short way is open."""
+        if '"' in text:
+            return None
         parts = _LITERAL.split(text)
         try:
             values = _decode("[" + ",".join(parts[1::2]).replace("'", '"') + "]")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError):  # UnicodeError: a lone surrogate
             return None
         entry = self._entries.get((*parts[::2], *map(type, values)))
         if entry is None:

@@ -53,9 +53,7 @@ def _check_alike(node: object, schema: Schema) -> None:
 def _expect(operand: object, wanted: Kind, schema: Schema, node: object) -> None:
     kind = _kind(operand, schema)
     if kind is not None and kind is not wanted:
-        raise FilterTypeError(
-            f"in '{to_sql(node)}': {_described(operand, kind, schema)}, not a {wanted.value}"
-        )
+        raise FilterTypeError(f"in '{to_sql(node)}': {_described(operand, kind, schema)}, not a {wanted.value}")
 
 
 def _kind(operand: object, schema: Schema) -> Kind | None:

@@ -16,6 +16,7 @@ breaks that law, and Spark's (NaN equals itself and exceeds all), which no other
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -72,7 +73,7 @@ def _normalise_rare(value: object) -> object:
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)  # the text itself: str() of a string enumeration is its name
     if isinstance(value, Decimal | Real) and not isinstance(value, Integral):
         number = float(value)
         return number if number == number else None
@@ -104,10 +105,13 @@ def microseconds(moment: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+
+
 def parse_timestamp(text: str) -> datetime:
     """Reads `2024-05-01[ |T]10:30[:00[.123456]][Z|+02:00]`, or a date alone; raises ValueError."""
     text = text.strip()
-    if len(text) < 10 or text[4] != "-":  # fromisoformat also reads basic and week dates; SQL does not.
+    if _TIMESTAMP.fullmatch(text) is None:  # fromisoformat also reads basic and week dates; SQL does not.
         raise ValueError("a timestamp looks like 2024-05-01 10:30:00")
     moment = datetime.fromisoformat(text)
     try:
@@ -120,8 +124,8 @@ def lookup(attributes: Mapping[str, object], name: str, path: tuple[str, ...]) -
     """An attribute of an event: the flat key `name` if the event has it, else the nested path."""
     if name in attributes:
         return attributes[name]
-    found: object = attributes
-    for part in path:
+    found: object = attributes.get(path[0])  # an Event answers get(), but is no Mapping
+    for part in path[1:]:
         if not isinstance(found, Mapping):
             return None
         found = found.get(part)

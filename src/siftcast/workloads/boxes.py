@@ -25,7 +25,7 @@ import numpy.typing as npt
 from siftcast.workloads.content_values import Flags, Floats, Integers
 from siftcast.workloads.parameters import require_count, require_fraction
 
-_BLOCK_CELLS = 4_000_000
+_BLOCK_CELLS = 250_000  # A block of flags stays in the cache.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,21 @@ class Boxes:
         """The mean share of boxes that hold a point: the papers' matching density."""
         if len(self) == 0 or points.shape[0] == 0:
             return 0.0
+        low, high, points = _narrow(self.low), _narrow(self.high), _narrow(points)
         rows = max(1, _BLOCK_CELLS // points.shape[0])
-        hits = sum(
-            int(
-                np.count_nonzero(
-                    Boxes(self.low[start : start + rows], self.high[start : start + rows]).contains(points)
-                )
-            )
-            for start in range(0, len(self), rows)
-        )
+        hits = 0
+        for start in range(0, len(self), rows):
+            block = Boxes(low[start : start + rows], high[start : start + rows])
+            hits += int(np.count_nonzero(block.contains(points)))
         return hits / (len(self) * int(points.shape[0]))
+
+
+def _narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Small integers in 16 bits, which a processor compares four times as many at once."""
+    limit = np.iinfo(np.int16).max
+    if np.issubdtype(numbers.dtype, np.integer) and np.abs(numbers).max(initial=0) <= limit:
+        return numbers.astype(np.int16)
+    return numbers
 
 
 def vary_lengths(uniforms: Floats, mean: float, spread: float) -> Floats:

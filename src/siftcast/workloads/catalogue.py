@@ -187,9 +187,7 @@ _APPLICATIONS = (
     ),
 )
 
-_PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {preset.name: preset for preset in (*_PAPERS, *_APPLICATIONS)}
-)
+_PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset in (*_PAPERS, *_APPLICATIONS)})
 
 
 def presets() -> Mapping[str, Preset]:

@@ -9,7 +9,7 @@ carry it. Kyra's first three data models differ in nothing else:
     multimodal     min(1, c * Gaussian mixture)      the same mixture, normalised
 
 `c` is solved so that the mean popularity over all values equals the asked interest rate. The cap at 1 is not
-a detail: at an interest of 10 % and 1,000 values the eleven most popular values are wanted by everyone.
+a detail: at an interest of 10 % and 1,000 values the twenty most popular values are wanted by everyone.
 (The fourth model, regional, depends on who asks and lives in `regional.py`.)
 
 Where the paper is silent: ranks are scattered over the content space by a random permutation (`scattered`),
@@ -55,9 +55,7 @@ def scale_to_mean(shape: Floats, mean: float) -> Floats:
         return scaled
     if np.count_nonzero(descending) == descending.size and mean == 1.0:
         return np.ones_like(shape, dtype=np.float64)
-    raise WorkloadError(
-        f"parameter 'mean' of {mean} cannot be reached: too few values have a popularity above zero"
-    )
+    raise WorkloadError(f"parameter 'mean' of {mean} cannot be reached: too few values have a popularity above zero")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,7 @@ def _write_lines(table: pa.Table, path: Path) -> None:
         for batch in table.to_batches(max_chunksize=_LINES_PER_BATCH):
             rows = batch.to_pylist()
             lines.writelines(
-                encode({name: value for name, value in row.items() if value is not None}) + "\n"
-                for row in rows
+                encode({name: value for name, value in row.items() if value is not None}) + "\n" for row in rows
             )
 
 

@@ -53,7 +53,5 @@ def draw_distinct(rows: int, width: int, *, weights: Floats, rng: np.random.Gene
     """
     size = weights.size
     first = draw_ranks(rows, weights, rng)[:, None]
-    strides = rng.integers(
-        1, max(1, size // width - 1), size=(rows, width - 1), endpoint=True, dtype=np.int64
-    )
+    strides = rng.integers(1, max(1, size // width - 1), size=(rows, width - 1), endpoint=True, dtype=np.int64)
     return np.cumsum(np.concatenate((first, strides), axis=1), axis=1) % size

@@ -44,7 +44,7 @@ def draw_ranks(count: int, weights: Floats, rng: np.random.Generator) -> Integer
     """Draw `count` ranks (from 0) by weight; a sorted-ladder search, much faster than `Generator.choice`."""
     ladder = np.cumsum(weights)
     positions = rng.random(count) * ladder[-1]
-    ranks = np.searchsorted(ladder, positions, side="right").astype(np.int64)
+    ranks: Integers = np.searchsorted(ladder, positions, side="right").astype(np.int64)
     np.minimum(ranks, weights.size - 1, out=ranks)
     return ranks
 
@@ -142,6 +142,4 @@ def moving_points(
         drawn.append(spots.draw(min(move_every, count - start), rng))
     if not drawn:
         return first.draw(0, streams.generator(name))
-    return SpotPoints(
-        np.concatenate([part.points for part in drawn]), np.concatenate([part.spots for part in drawn])
-    )
+    return SpotPoints(np.concatenate([part.points for part in drawn]), np.concatenate([part.spots for part in drawn]))

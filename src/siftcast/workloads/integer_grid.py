@@ -31,6 +31,7 @@ from siftcast.workloads.parameters import (
     require_count,
     require_flag,
     require_fraction,
+    require_integer,
     require_ordered,
     require_positive,
 )
@@ -64,12 +65,15 @@ class GridOptions:
 
     def __post_init__(self) -> None:
         require_count("attributes", self.attributes, least=1, most=64)
+        require_integer("domain_low", self.domain_low)
+        require_integer("domain_high", self.domain_high)
         require_ordered(("domain_low", "domain_high"), self.domain_low, self.domain_high)
         require_choice("event_distribution", self.event_distribution, DISTRIBUTIONS)
         require_choice("subscription_distribution", self.subscription_distribution, DISTRIBUTIONS)
         require_fraction("match_rate", self.match_rate)
         require_fraction("spread", self.spread, zero_allowed=True)
         require_count("hot_spots_least", self.hot_spots_least, least=1)
+        require_count("hot_spots_most", self.hot_spots_most, least=1)
         require_ordered(("hot_spots_least", "hot_spots_most"), self.hot_spots_least, self.hot_spots_most)
         require_fraction("hot_share", self.hot_share, zero_allowed=True)
         require_fraction("hot_extent", self.hot_extent)
@@ -78,6 +82,7 @@ class GridOptions:
         require_count("publishers", self.publishers, least=1)
         require_flag("delays", self.delays)
         require_positive("delay_ms_low", self.delay_ms_low)
+        require_positive("delay_ms_high", self.delay_ms_high)
         require_ordered(("delay_ms_low", "delay_ms_high"), self.delay_ms_low, self.delay_ms_high)
 
     @property
@@ -116,9 +121,7 @@ def build_grid(options: GridOptions, request: Request) -> Content:
     )
     return Content(
         schema,
-        events_table(
-            schema, {name: events[:, axis] for axis, name in enumerate(names)}, publishers=publishers
-        ),
+        events_table(schema, {name: events[:, axis] for axis, name in enumerate(names)}, publishers=publishers),
         subscriptions_table(
             all_of(fragments),
             subscribers=numbered("peer", np.arange(1, request.subscriptions + 1)),
@@ -160,13 +163,15 @@ def _draw_centres(options: GridOptions, request: Request, spots: HotSpots) -> Sp
 
 def _mean_length(options: GridOptions, request: Request, spots: HotSpots) -> float:
     """The mean box length, by formula for uniform boxes and events, else by a pilot."""
-    rng = request.streams.generator("pilot")
     domain = options.domain
+    if request.subscriptions == 0:
+        return 1.0
     if options.event_distribution == options.subscription_distribution == "uniform":
         mean = uniform_length(options.match_rate, options.attributes)
         # The formula holds while no width is raised to its least, one value.
         if domain.size * (mean - options.spread * min(mean, 1.0 - mean)) >= 1.0:
             return mean
+    rng = request.streams.generator("pilot")
     skewed_events = options.event_distribution == "hotspots"
     points = spots.draw(PILOT_SIZE, rng).points if skewed_events else domain.uniform_points(PILOT_SIZE, rng)
     centres = None

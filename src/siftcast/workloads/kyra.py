@@ -33,7 +33,13 @@ from siftcast.workloads.content_values import (
     zipf_values,
 )
 from siftcast.workloads.filter_text import Text, integer_text, set_text
-from siftcast.workloads.parameters import require_choice, require_count, require_fraction, require_positive
+from siftcast.workloads.parameters import (
+    require_choice,
+    require_count,
+    require_flag,
+    require_fraction,
+    require_positive,
+)
 from siftcast.workloads.preset import Content, Request
 from siftcast.workloads.regional import plane_distances, regional_model
 from siftcast.workloads.tables import events_table, numbered, subscriptions_table
@@ -67,6 +73,7 @@ class ZipfOptions(KyraOptions):
     def __post_init__(self) -> None:
         KyraOptions.__post_init__(self)
         require_positive("exponent", self.exponent)
+        require_flag("scattered", self.scattered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +115,7 @@ def build_zipf(options: ZipfOptions, request: Request) -> Content:
 def build_multimodal(options: MultimodalOptions, request: Request) -> Content:
     """Popularity and volume around the same peaks."""
     peaks = draw_peaks(options.values, request.streams.generator("kyra-peaks"), count=options.peaks)
-    model = multimodal_values(
-        options.values, options.interest_rate, peaks=peaks, peak_distance=options.peak_distance
-    )
+    model = multimodal_values(options.values, options.interest_rate, peaks=peaks, peak_distance=options.peak_distance)
     return _build(model, options, request)
 
 
@@ -118,9 +123,7 @@ def build_regional(options: RegionalOptions, request: Request) -> Content:
     """Interest in the events of near servers."""
     rng = request.streams.generator("kyra-places")
     distances = plane_distances(options.servers, rng)
-    model = regional_model(
-        distances, options.interest_rate, values=options.values, rng=rng, exponent=options.exponent
-    )
+    model = regional_model(distances, options.interest_rate, values=options.values, rng=rng, exponent=options.exponent)
     volumes = uniform_values(options.values, options.interest_rate)
     values = volumes.draw_values(request.events, request.streams.generator("events"), draw=options.draw)
     return _content(options, request, values, model.home[values], model.interest_of)

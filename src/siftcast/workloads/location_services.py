@@ -96,9 +96,7 @@ def build_location_services(options: LocationOptions, request: Request) -> Conte
         ],
         name="location-services",
     )
-    filters = mix_filters(
-        request.subscriptions, _Providers(options).kinds(), streams.generator("subscriptions")
-    )
+    filters = mix_filters(request.subscriptions, _Providers(options).kinds(), streams.generator("subscriptions"))
     subscribers = draw_parties(
         "provider", request.subscriptions, parties=options.subscribers, rng=streams.generator("subscribers")
     )
@@ -157,6 +155,4 @@ class _Providers:
 
     def _area_from_hour(self, rows: int, rng: np.random.Generator) -> Text:
         hours = [f"TIMESTAMP '{_START + timedelta(hours=hour):%Y-%m-%d %H:%M:%S}'" for hour in range(24)]
-        return join_text(
-            self._area(rows, rng), " AND reported_at >= ", pick(hours, rng.integers(0, 24, size=rows))
-        )
+        return join_text(self._area(rows, rng), " AND reported_at >= ", pick(hours, rng.integers(0, 24, size=rows)))

@@ -57,20 +57,14 @@ def build_lookup_reuse(options: LookupReuseOptions, request: Request) -> Content
         decimals=_DECIMALS,
     )
     fragments = [
-        between_text(
-            name, decimal_text(boxes.low[:, axis], _DECIMALS), decimal_text(boxes.high[:, axis], _DECIMALS)
-        )
+        between_text(name, decimal_text(boxes.low[:, axis], _DECIMALS), decimal_text(boxes.high[:, axis], _DECIMALS))
         for axis, name in enumerate(names)
     ]
-    publishers = draw_parties(
-        "router", request.events, parties=options.routers, rng=streams.generator("publishers")
-    )
+    publishers = draw_parties("router", request.events, parties=options.routers, rng=streams.generator("publishers"))
     # Subscriptions are dealt out in turn: every router holds as many as any other.
     routers = np.arange(request.subscriptions) % options.routers + 1
     return Content(
         schema,
-        events_table(
-            schema, {name: points[:, axis] for axis, name in enumerate(names)}, publishers=publishers
-        ),
+        events_table(schema, {name: points[:, axis] for axis, name in enumerate(names)}, publishers=publishers),
         subscriptions_table(all_of(fragments), subscribers=numbered("router", routers)),
     )

@@ -19,7 +19,8 @@ def _refuse(name: str, rule: str, value: object) -> WorkloadError:
     return WorkloadError(f"parameter '{name}' {rule}, got {value!r}")
 
 
-def _require_integer(name: str, value: object) -> int:
+def require_integer(name: str, value: object) -> int:
+    """Refuse anything but an integer."""
     # bool is an int to Python; a caller who passes True for a count has made a mistake.
     if isinstance(value, bool) or not isinstance(value, int):
         raise _refuse(name, "must be an integer", value)
@@ -34,7 +35,7 @@ def _require_real(name: str, value: object) -> float:
 
 def require_count(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
     """Refuse anything but an integer in [least, most]."""
-    _require_integer(name, value)
+    require_integer(name, value)
     if value < least or (most is not None and value > most):
         rule = f"must be at least {least}" if most is None else f"must be from {least} to {most}"
         raise _refuse(name, rule, value)

@@ -86,9 +86,7 @@ class Preset:
         unknown = sorted(set(changes) - set(self.defaults))
         if unknown:
             known = ", ".join(self.defaults) or "none"
-            raise WorkloadError(
-                f"parameter '{unknown[0]}' is unknown to preset '{self.name}' (options: {known})"
-            )
+            raise WorkloadError(f"parameter '{unknown[0]}' is unknown to preset '{self.name}' (options: {known})")
         return dataclasses.replace(self.options, **changes)
 
     def parse_option(self, name: str, text: str) -> OptionValue:

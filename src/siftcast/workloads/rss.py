@@ -108,14 +108,10 @@ def build_rss(options: RssOptions, request: Request) -> Content:
         "title": _titles(words, request.events, rng),
         "language": pick(LANGUAGES, np.minimum((feeds - 1) % 11 // 2, len(LANGUAGES) - 1)),
         "author": pc.if_else(authored, authors, pa.scalar(None, pa.string())),
-        "length": np.clip(np.rint(np.exp(rng.normal(6.2, 0.7, size=request.events))), 1, _LENGTH_MAX).astype(
-            np.int64
-        ),
+        "length": np.clip(np.rint(np.exp(rng.normal(6.2, 0.7, size=request.events))), 1, _LENGTH_MAX).astype(np.int64),
     }
     schema = _schema()
-    readers = _Readers(
-        words, zipf_weights(len(words)), zipf_weights(len(TOPICS)), zipf_weights(options.feeds)
-    )
+    readers = _Readers(words, zipf_weights(len(words)), zipf_weights(len(TOPICS)), zipf_weights(options.feeds))
     subscribers = draw_parties(
         "reader", request.subscriptions, parties=options.subscribers, rng=streams.generator("subscribers")
     )
@@ -149,9 +145,7 @@ def _titles(words: tuple[str, ...], count: int, rng: np.random.Generator) -> Tex
     source = pa.array(words, type=pa.string())
     drawn = draw_ranks(count * _TITLE_WORDS, weights, rng).reshape(count, _TITLE_WORDS)
     body = pc.binary_join_element_wise(*(pick(source, drawn[:, place]) for place in range(_TITLE_WORDS)), " ")
-    leads = pick(
-        (*(f"{lead} " for lead in _LEADS), ""), np.minimum(rng.integers(0, 30, size=count), len(_LEADS))
-    )
+    leads = pick((*(f"{lead} " for lead in _LEADS), ""), np.minimum(rng.integers(0, 30, size=count), len(_LEADS)))
     return join_text(leads, body)
 
 

@@ -101,16 +101,12 @@ def build_security_alerts(options: AlertOptions, request: Request) -> Content:
             pa.array(rng.integers(1_024, _PORT_MAX, size=count)),
             ~ported | (rng.random(count) < options.missing_share),
         ),
-        "destination_port": _missing(
-            pa.array(_PORTS[draw_ranks(count, zipf_weights(_PORTS.size), rng)]), ~ported
-        ),
+        "destination_port": _missing(pa.array(_PORTS[draw_ranks(count, zipf_weights(_PORTS.size), rng)]), ~ported),
         "sensor": numbered("sensor", sensor + 1),
         "account": _missing(numbered("account", rng.integers(1, 500, size=count)), ~_ACCOUNT_OF[signature]),
     }
     schema = _schema()
-    filters = mix_filters(
-        request.subscriptions, _Analysts(options).kinds(), streams.generator("subscriptions")
-    )
+    filters = mix_filters(request.subscriptions, _Analysts(options).kinds(), streams.generator("subscriptions"))
     subscribers = draw_parties(
         "analyst", request.subscriptions, parties=options.subscribers, rng=streams.generator("subscribers")
     )
@@ -198,9 +194,7 @@ class _Analysts:
 
     def _severe(self, rows: int, rng: np.random.Generator) -> Text:
         signature = pick(quote_all(SIGNATURES), draw_ranks(rows, zipf_weights(len(SIGNATURES)), rng))
-        return join_text(
-            "severity = 5 OR (", self._least_severity(rows, rng), " AND signature = ", signature, ")"
-        )
+        return join_text("severity = 5 OR (", self._least_severity(rows, rng), " AND signature = ", signature, ")")
 
     def _accounts(self, rows: int, rng: np.random.Generator) -> Text:
         head = integer_text(rng.integers(1, 50, size=rows))

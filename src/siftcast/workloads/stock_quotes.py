@@ -100,9 +100,7 @@ def symbol_names(count: int) -> tuple[str, ...]:
     return tuple(names[:count])
 
 
-def walk_prices(
-    symbols: Integers, openings: Floats, *, volatility: float, rng: np.random.Generator
-) -> Floats:
+def walk_prices(symbols: Integers, openings: Floats, *, volatility: float, rng: np.random.Generator) -> Floats:
     """Prices in cents precision: per symbol, a geometric random walk from its opening price."""
     order = np.argsort(symbols, kind="stable")
     grouped = symbols[order]
@@ -210,9 +208,7 @@ class _Investors:
         members = draw_distinct(rows, 3, weights=self.weights, rng=rng)
         listed = [pick(self.literals, members[:, place]) for place in range(3)]
         volume = integer_text(rng.integers(1, 100, size=rows) * 100)
-        return join_text(
-            "symbol IN (", listed[0], ", ", listed[1], ", ", listed[2], ") AND volume >= ", volume
-        )
+        return join_text("symbol IN (", listed[0], ", ", listed[1], ", ", listed[2], ") AND volume >= ", volume)
 
     def _outside(self, rows: int, rng: np.random.Generator) -> Text:
         symbol, low, high = self._limits(rows, rng)

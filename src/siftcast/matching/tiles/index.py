@@ -112,13 +112,12 @@ class TileIndex:
 
     def describe(self) -> dict[str, Any]:
         """Facts about the index, for people and benchmarks."""
-        loose = len(self._arrays["loose_dim"])
         return {
             "rows": self.rows,
             "dims": self.dims,
             "tiles": self.tiles,
             "slots": len(self._arrays["slot_table"]) - 1,
-            "loose_entries": loose,
+            "loose_entries": len(self._arrays["loose"]) - 2,
             "summarised_dims": len(self._arrays["summary_table"]),
             "bytes": {name: array.nbytes for name, array in self._arrays.items()},
         }
@@ -150,7 +149,7 @@ class TileIndex:
         parts[kernels.PART_TILE_LINES] = tile_lines
         parts[kernels.PART_DIMS] = self.dims
         parts[kernels.PART_SUMMARIES] = len(arrays["summary_table"])
-        parts[kernels.PART_VISIT_BYTES] = (24 + 14) * slots + 64 + 63 & ~63
+        parts[kernels.PART_VISIT_BYTES] = kernels.visit_bytes(slots)
         for cell, name in (
             (kernels.PART_SUMMARY_TABLE, "summary_table"),
             (kernels.PART_SUMMARY, "summary"),
@@ -158,14 +157,13 @@ class TileIndex:
             (kernels.PART_SLOT_TABLE, "slot_table"),
             (kernels.PART_SLOTS, "slots"),
             (kernels.PART_LOOSE_BEGIN, "loose_begin"),
-            (kernels.PART_LOOSE_RANGE, "loose_range"),
-            (kernels.PART_LOOSE_DIM, "loose_dim"),
+            (kernels.PART_LOOSE, "loose"),
         ):
             parts[cell] = arrays[name].ctypes.data
         parts[kernels.PART_TILE_BITS] = tile_bits.ctypes.data
         parts[kernels.PART_ROW_BITS] = self._row_bits.ctypes.data
         # Zero tells the kernel that no row has loose entries.
-        has_loose = len(arrays["loose_dim"]) > 0
+        has_loose = len(arrays["loose_bits"]) > 0
         parts[kernels.PART_LOOSE_BITS] = arrays["loose_bits"].ctypes.data if has_loose else 0
         return parts, int(parts.ctypes.data)
 

@@ -43,7 +43,12 @@ TILE_ROWS = 512
 LINE_BYTES = 64
 PIVOTS = 16  # Edges of a small slot, or the first edges of up to 16 groups of 8.
 BLOCK_EVENTS = 1024
+VISITS_MAX = 64  # Events that visit a tile together; their number and a position just fit into 16 bits.
+LOOSE_WORDS = 64  # Words of lines whose rows are tested for loose entries at a time.
+FAILED_BYTES = 2 * 64 * LOOSE_WORDS + 64
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
+NEAR_BYTES = VISITS_MAX * (8 + LINE_BYTES)  # Key rows and lines of the events that visit a tile together.
+WORDS_BYTES = 2 * LINE_BYTES * (CHUNK_LINES + 1)
 
 # Cells of the descriptor. An address cell holds the first byte of an array, a count cell a number.
 (
@@ -59,12 +64,18 @@ CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB
     PART_ROW_BITS,
     PART_LOOSE_BITS,
     PART_LOOSE_BEGIN,
-    PART_LOOSE_RANGE,
-    PART_LOOSE_DIM,
+    PART_LOOSE,
     PART_DIMS,
     PART_VISIT_BYTES,
-) = range(16)
-PARTS = 16
+) = range(15)
+PARTS = 15
+
+
+def visit_bytes(slots: int) -> int:
+    """Scratch space of visit_tile when no tile has more slots: failed positions, events left, buckets,
+    words and rows to test."""
+    found_bytes = 4 * 64 * (LOOSE_WORDS + 1)
+    return FAILED_BYTES + LINE_BYTES * (slots + 9) + WORDS_BYTES + found_bytes
 
 
 def _host_compresses() -> bool:
@@ -179,6 +190,11 @@ def load_int32(typing: Any, address: Any) -> Any:
 
 
 @intrinsic
+def load_uint8(typing: Any, address: Any) -> Any:
+    return _loader(BYTE, "zext")
+
+
+@intrinsic
 def load_uint16(typing: Any, address: Any) -> Any:
     return _loader(SHORT, "zext")
 
@@ -191,6 +207,11 @@ def store_int64(typing: Any, address: Any, value: Any) -> Any:
 @intrinsic
 def store_int32(typing: Any, address: Any, value: Any) -> Any:
     return _storer(INT)
+
+
+@intrinsic
+def store_uint8(typing: Any, address: Any, value: Any) -> Any:
+    return _storer(BYTE)
 
 
 @intrinsic
@@ -280,16 +301,17 @@ def prefetch(typing: Any, address: Any) -> Any:
 if COMPRESSES:
 
     @intrinsic
-    def pick_positions(typing: Any, positions: Any, mask: Any, target: Any) -> Any:
-        """Write the uint16 among eight at positions whose mask bit is set; eight lanes are overwritten."""
+    def pick_positions(typing: Any, positions: Any, mask: Any, base: Any, target: Any) -> Any:
+        """Write base + those uint16 of eight whose mask bit is set; eight lanes are overwritten."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             lanes = builder.bitcast(builder.trunc(args[1], BYTE), ir.VectorType(BIT, 8))
-            picked = _compress(builder, _load(builder, args[0], SHORTS_IR), lanes, SHORTS_IR)
-            _store(builder, picked, args[2], SHORTS_IR)
+            start = _splat(builder, builder.trunc(args[2], SHORT), SHORTS_IR)
+            moved = builder.add(_load(builder, args[0], SHORTS_IR), start)
+            _store(builder, _compress(builder, moved, lanes, SHORTS_IR), args[3], SHORTS_IR)
             return context.get_dummy_value()
 
-        return types.none(int64, int64, int64), generate
+        return types.none(int64, int64, int64, int64), generate
 
     @intrinsic
     def list_words(typing: Any, line: Any, base: Any, words: Any, bases: Any) -> Any:
@@ -343,9 +365,9 @@ if COMPRESSES:
 else:
 
     @inlined
-    def pick_positions(positions: int, mask: int, target: int) -> None:
+    def pick_positions(positions: int, mask: int, base: int, target: int) -> None:
         while mask != 0:
-            store_uint16(target, load_uint16(positions + 2 * lowest_bit(mask)))
+            store_uint16(target, base + load_uint16(positions + 2 * lowest_bit(mask)))
             target += 2
             mask &= mask - 1
 
@@ -437,68 +459,112 @@ def edge_line_count(count: int) -> int:
 
 
 @inlined
-def visit_tile(index: int, tile: int, keys: int, alive: int, target: int, scratch: int) -> int:
-    """Write the exact line of one event in one tile; return 0 if it is surely empty."""
+def visit_tile(index: int, tile: int, keys: int, count: int, alive: int, lines: int, scratch: int, ahead: int) -> None:
+    """Write the exact lines of one tile for up to VISITS_MAX events whose key rows are listed at keys.
+
+    Every step loops over the events and has no branch that depends on them: with one event at a time, two
+    mispredicted branches a visit cost more than all else. Step 1 ANDs, slot by slot, the line of each event's
+    bucket; step 2 lists the events with bits left; step 3 clears, slot by slot, the bits of the change points
+    that these events fail. ``ahead`` is an address to prefetch from, a few cache lines a slot.
+    """
     first = load_int32(part(index, PART_SLOT_BEGIN) + 4 * tile)
     last = load_int32(part(index, PART_SLOT_BEGIN) + 4 * tile + 4)
     table, slots = part(index, PART_SLOT_TABLE), part(index, PART_SLOTS)
-    line = load_line(alive + LINE_BYTES * tile)
-    line = and_lines(line, load_line(part(index, PART_ROW_BITS) + LINE_BYTES * tile))
-    note = scratch
+    failed, kept = scratch, scratch + FAILED_BYTES
+    buckets = kept + 8 * VISITS_MAX
+    rows = and_lines(
+        load_line(alive + LINE_BYTES * tile), load_line(part(index, PART_ROW_BITS) + LINE_BYTES * tile)
+    )
+    for i in range(count):
+        store_line(lines + LINE_BYTES * i, rows)
     for slot in range(first, last):
         entry = table + 16 * slot
+        column, edge_count = 8 * load_int32(entry), load_int32(entry + 4)
         edges = slots + LINE_BYTES * load_int32(entry + 8)
-        count = load_int32(entry + 4)
-        key = load_int64(keys + 8 * load_int32(entry))
-        bucket = find_bucket(edges, count, key)
-        lines = edges + LINE_BYTES * load_int32(entry + 12)
-        line = and_lines(line, load_line(lines + LINE_BYTES * bucket))
-        store_int64(note, key)
-        store_int64(note + 8, lines + LINE_BYTES * (count + 1 + bucket))
-        store_int64(note + 16, lines + 2 * LINE_BYTES * (count + 1) + 16 * bucket)
-        note += 24
-    store_line(target, line)
-    if word_mask(line) == 0:
-        return 0
-    # Listing the failed change points of all slots first leaves one loop, so one mispredicted exit, a visit.
-    failed = note
-    end = failed
-    while scratch < note:
-        values, positions = load_int64(scratch + 8), load_int64(scratch + 16)
-        mask = at_most_mask(values, load_int64(scratch)) ^ load_uint16(positions + 14)
-        pick_positions(positions, mask, end)
-        end += 2 * count_bits(mask)
-        scratch += 24
-    while failed < end:
-        position = load_uint16(failed)
-        word = target + 8 * (position >> 6)
-        store_int64(word, load_int64(word) & ~(np.int64(1) << (position & 63)))
-        failed += 2
+        slot_lines = edges + LINE_BYTES * load_int32(entry + 12)
+        for i in range(count):
+            bucket = find_bucket(edges, edge_count, load_int64(load_int64(keys + 8 * i) + column))
+            place = lines + LINE_BYTES * i
+            store_line(place, and_lines(load_line(place), load_line(slot_lines + LINE_BYTES * bucket)))
+            store_uint8(buckets + i, bucket)
+        buckets += VISITS_MAX
+    left = 0
+    for i in range(count):
+        store_int64(kept + 8 * left, i)
+        left += min(word_mask(load_line(lines + LINE_BYTES * i)), 1)
+    buckets = kept + 8 * VISITS_MAX
+    for slot in range(first, last):
+        entry = table + 16 * slot
+        column, edge_count = 8 * load_int32(entry), load_int32(entry + 4)
+        values = slots + LINE_BYTES * (load_int32(entry + 8) + load_int32(entry + 12) + edge_count + 1)
+        positions = values + LINE_BYTES * (edge_count + 1)
+        end = failed
+        for at in range(left):
+            i = load_int64(kept + 8 * at)
+            bucket = load_uint8(buckets + i)
+            key = load_int64(load_int64(keys + 8 * i) + column)
+            mask = at_most_mask(values + LINE_BYTES * bucket, key) ^ load_uint16(positions + 16 * bucket + 14)
+            pick_positions(positions + 16 * bucket, mask, TILE_ROWS * i, end)
+            end += 2 * count_bits(mask)
+        clear_positions(lines, failed, end)
+        buckets += VISITS_MAX
     if part(index, PART_LOOSE_BITS) != 0:
-        loose = and_lines(line, load_line(part(index, PART_LOOSE_BITS) + LINE_BYTES * tile))
+        loose = load_line(part(index, PART_LOOSE_BITS) + LINE_BYTES * tile)
         if word_mask(loose) != 0:
-            check_loose(index, tile, keys, target)
-    return 1
+            check_loose(index, tile, keys, kept, left, lines, failed, buckets)
+
+
+@inlined
+def clear_positions(lines: int, begin: int, end: int) -> None:
+    """Clear the bits of consecutive lines whose numbers (uint16) stand between two addresses."""
+    for at in range(begin, end, 2):
+        position = load_uint16(at)
+        word = lines + 8 * (position >> 6)
+        store_int64(word, load_int64(word) & ~(np.int64(1) << (position & 63)))
 
 
 @kernel
-def check_loose(index: int, tile: int, keys: int, target: int) -> None:
-    """Test the entries of thinly used dimensions, for the rows that still match in this tile only."""
-    begins, ranges = part(index, PART_LOOSE_BEGIN), part(index, PART_LOOSE_RANGE)
-    dims, bits = part(index, PART_LOOSE_DIM), part(index, PART_LOOSE_BITS) + LINE_BYTES * tile
-    for number in range(8):
-        kept = load_int64(target + 8 * number)
-        word = kept & load_int64(bits + 8 * number)
-        while word != 0:
-            bit = lowest_bit(word)
-            place = begins + 4 * (TILE_ROWS * tile + 64 * number + bit)
-            for entry in range(load_int32(place), load_int32(place + 4)):
-                key = load_int64(keys + 8 * load_int32(dims + 4 * entry))
-                if key < load_int64(ranges + 16 * entry) or key > load_int64(ranges + 16 * entry + 8):
-                    kept &= ~(np.int64(1) << bit)
-                    break
-            word &= word - 1
-        store_int64(target + 8 * number, kept)
+def check_loose(
+    index: int, tile: int, keys: int, kept: int, left: int, lines: int, failed: int, words: int
+) -> None:
+    """Test the entries of thinly used dimensions, for the rows that the slots have left only.
+
+    Rows are listed first and tested then, two entries each without a branch: few rows have more.
+    """
+    loose = load_line(part(index, PART_LOOSE_BITS) + LINE_BYTES * tile)
+    begins = part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile
+    bases, found = words + WORDS_BYTES // 2, words + WORDS_BYTES
+    listed = 0
+    for at in range(left):
+        i = load_int64(kept + 8 * at)
+        line = and_lines(load_line(lines + LINE_BYTES * i), loose)
+        listed += list_words(line, TILE_ROWS * i, words + 8 * listed, bases + 8 * listed)
+    for first in range(0, listed, LOOSE_WORDS):
+        count = 0
+        for i in range(first, min(first + LOOSE_WORDS, listed)):
+            count += expand_word(load_int64(words + 8 * i), load_int64(bases + 8 * i), found + 4 * count)
+        end = failed
+        for i in range(count):
+            candidate = load_int32(found + 4 * i)
+            place = begins + 4 * (candidate & (TILE_ROWS - 1))
+            entry = part(index, PART_LOOSE) + 24 * load_int32(place)
+            entry_end = part(index, PART_LOOSE) + 24 * load_int32(place + 4)
+            row = load_int64(keys + 8 * (candidate >> 9))
+            wrong = fails(row, entry) | (fails(row, entry + 24) & (entry + 24 < entry_end))
+            entry += 48
+            while entry < entry_end:
+                wrong |= fails(row, entry)
+                entry += 24
+            store_uint16(end, candidate)
+            end += 2 * wrong
+        clear_positions(lines, failed, end)
+
+
+@inlined
+def fails(row: int, entry: int) -> int:
+    """1 if the event with these keys is outside the interval of a loose entry, else 0."""
+    key = load_int64(row + load_int64(entry + 16))
+    return (key < load_int64(entry)) | (key > load_int64(entry + 8))
 
 
 @inlined
@@ -527,8 +593,6 @@ def expand_lines(lines: int, tiles: int, count: int, words: int, target: int) ->
 
 
 # --- Kernels that Python calls -----------------------------------------------------------------------------
-
-WORDS_BYTES = 2 * LINE_BYTES * (CHUNK_LINES + 1)
 
 
 @inlined
@@ -568,13 +632,15 @@ def hold(space: Any) -> None:
 def exists_at(index: int, keys: int, alive: int, space: int) -> bool:
     scratch = (space + 63) & ~63
     line = scratch + part(index, PART_VISIT_BYTES)
-    words = line + LINE_BYTES
+    key_list = line + LINE_BYTES
+    words = key_list + LINE_BYTES
     rows = words + 2 * LINE_BYTES
     tiles = rows + 8 * part(index, PART_SUMMARIES)
     count = list_tiles(index, keys, rows, words, tiles)
+    store_int64(key_list, keys)
     for i in range(count):
-        found = visit_tile(index, load_int32(tiles + 4 * i), keys, alive, line, scratch)
-        if found != 0 and word_mask(load_line(line)) != 0:
+        visit_tile(index, load_int32(tiles + 4 * i), key_list, 1, alive, line, scratch, 0)
+        if word_mask(load_line(line)) != 0:
             return True
     return False
 
@@ -604,14 +670,13 @@ def match_one(index: int, keys: Any, alive: Any) -> Any:
     count = list_tiles(index, address_of(keys), rows, words, tiles)
     line_space = np.empty(8 * count + 8, np.int64)
     lines = (address_of(line_space) + 63) & ~63
-    kept = 0
+    store_int64(words, address_of(keys))
     for i in range(count):
-        tile = load_int32(tiles + 4 * i)
-        store_int32(tiles + 4 * kept, tile)
-        kept += visit_tile(index, tile, address_of(keys), address_of(alive), lines + LINE_BYTES * kept, scratch)
-    total = count_lines(lines, kept)
+        tile, line = load_int32(tiles + 4 * i), lines + LINE_BYTES * i
+        visit_tile(index, tile, words, 1, address_of(alive), line, scratch, 0)
+    total = count_lines(lines, count)
     positions = np.empty(total + 64, np.int32)
-    expand_lines(lines, tiles, kept, words, address_of(positions))
+    expand_lines(lines, tiles, count, words, address_of(positions))
     hold(space)
     hold(line_space)
     return positions[:total]
@@ -620,7 +685,7 @@ def match_one(index: int, keys: Any, alive: Any) -> Any:
 @numba.njit  # type: ignore[untyped-decorator]
 def batch_scratch_bytes(visit_bytes: int, summaries: int, tiles: int, pairs: int) -> int:
     """Bytes that match_many needs for blocks of up to ``pairs`` pairs of an event and a tile."""
-    fixed = visit_bytes + WORDS_BYTES + 8 * (summaries + tiles + BLOCK_EVENTS) + 1024
+    fixed = visit_bytes + NEAR_BYTES + WORDS_BYTES + 8 * (summaries + tiles + BLOCK_EVENTS) + 1024
     return fixed + (LINE_BYTES + 12) * pairs + 1024
 
 
@@ -630,7 +695,7 @@ def match_many(index: int, keys: Any, alive: Any, space: Any, pairs: int) -> Any
     check_arguments(index, keys, keys.shape[1], alive)
     tiles, dims, events = part(index, PART_TILES), keys.shape[1], keys.shape[0]
     scratch = (address_of(space) + 63) & ~63
-    words = scratch + part(index, PART_VISIT_BYTES)
+    words = scratch + part(index, PART_VISIT_BYTES) + NEAR_BYTES
     rows = words + WORDS_BYTES
     begins = rows + 8 * part(index, PART_SUMMARIES)
     counts = begins + 8 * (BLOCK_EVENTS + 1)
@@ -699,20 +764,26 @@ def visit_pairs(
     """Write the line of every pair, tile by tile; meanwhile fetch the next tile's slots into the cache."""
     tiles, dims = part(index, PART_TILES), part(index, PART_DIMS)
     begins, table = part(index, PART_SLOT_BEGIN), part(index, PART_SLOT_TABLE)
+    key_list = scratch + part(index, PART_VISIT_BYTES)
+    near = key_list + 8 * VISITS_MAX
     for tile in range(tiles):
         first, last = load_int64(counts + 8 * tile), load_int64(counts + 8 * tile + 8)
         ahead = load_int32(table + 16 * load_int32(begins + 4 * tile + 4) + 8)
         ahead_end = load_int32(table + 16 * load_int32(begins + 4 * min(tile + 2, tiles)) + 8)
+        fetch = part(index, PART_SLOTS) + LINE_BYTES * ahead
         step = 0
         if last - first >= 64:
             # Fewer visits touch too little of a tile to be worth reading all of it.
             step = (ahead_end - ahead) // (last - first) + 1
-        fetch = part(index, PART_SLOTS) + LINE_BYTES * ahead
-        for at in range(first, last):
-            for _ in range(step):
-                prefetch(fetch)
-                fetch += LINE_BYTES
-            pair = load_int64(by_tile + 8 * at)
-            event = pair >> 32
-            target = lines + LINE_BYTES * (pair & 0xFFFFFFFF)
-            visit_tile(index, tile, keys + 8 * event * dims, alive, target, scratch)
+        for chunk in range(first, last, VISITS_MAX):
+            count = min(last - chunk, VISITS_MAX)
+            for i in range(count):
+                for _ in range(step):
+                    prefetch(fetch)
+                    fetch += LINE_BYTES
+                event = load_int64(by_tile + 8 * (chunk + i)) >> 32
+                store_int64(key_list + 8 * i, keys + 8 * event * dims)
+            visit_tile(index, tile, key_list, count, alive, near, scratch, 0)
+            for i in range(count):
+                pair = load_int64(by_tile + 8 * (chunk + i)) & 0xFFFFFFFF
+                store_line(lines + LINE_BYTES * pair, load_line(near + LINE_BYTES * i))

@@ -31,6 +31,8 @@ Int64Array = NDArray[np.int64]
 
 EDGES_MAX = 128
 SAMPLE_MAX = 1 << 16
+LEVELS = 3
+GROUP_ROWS_MIN = 4 * TILE_ROWS
 KEY_MAX = np.iinfo(np.int64).max
 
 
@@ -99,6 +101,8 @@ def quantile_edges(lows: Int64Array, highs: Int64Array) -> Int64Array:
 
 def order_rows(entries: Entries, buckets: Buckets) -> NDArray[np.int32]:
     """Row numbers in tile order."""
+    if len(entries.row) == 0:
+        return np.arange(entries.rows, dtype=np.int32)
     rank, leading = rank_dims(entries, buckets)
     cell = entries.row * entries.dims + rank[entries.dim]
     by_rank = np.argsort(cell)
@@ -106,39 +110,58 @@ def order_rows(entries: Entries, buckets: Buckets) -> NDArray[np.int32]:
         raise ValueError("a row has two intervals on one dimension; intersect them first")
     count = np.bincount(entries.row, minlength=entries.rows)
     start = np.cumsum(count) - count
-    none = entries.dims  # Stands for "no such dimension" and sorts after all of them.
+    sizes = np.array([len(edges) + 1 for edges in buckets.edges], np.int64)
+    middle = buckets.middle.astype(np.int64) * 1024 // sizes[entries.dim]  # The middle's quantile, in 1024ths.
 
-    def nth(number: NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
-        """The row's dimension at a rank (as rank) and its entry there, or (none, 0)."""
+    def nth(number: Int64Array) -> tuple[NDArray[np.bool_], Int64Array]:
+        """Whether a row has a dimension of that number in the rank, and its entry (or any)."""
         has = count > number
-        entry = np.where(has, by_rank[np.where(has, start + number, 0)], 0) if len(by_rank) else start * 0
-        dims = rank[entries.dim[entry]] if len(by_rank) else np.full(entries.rows, none)
-        return np.where(has, dims, none), entry
+        return has, by_rank[np.where(has, start + number, 0)]
 
     zero = np.zeros(entries.rows, np.int64)
-    first, first_entry = nth(zero)
-    equal = first < leading
-    prefix_dim = np.where(equal, first, none)
-    prefix_key = np.where(equal, entries.low[first_entry], 0) if len(by_rank) else zero
-    shift = equal.astype(np.int64)
-    (a, a_entry), (b, b_entry), (c, c_entry) = (nth(shift + number) for number in range(3))
+    has, entry = nth(zero)
+    equal = has & (rank[entries.dim[entry]] < leading)
+    groups = zero
+    if leading:
+        groups = split(groups, np.where(equal, rank[entries.dim[entry]], entries.dims))
+        groups = split(groups, np.where(equal, entries.low[entry], 0))
+    shared = zero  # How many dimensions all rows of a group have in common.
+    for level in range(LEVELS):
+        has, entry = nth(level + equal)
+        dim = np.where(has & (shared == level), rank[entries.dim[entry]], entries.dims)
+        # Rows whose dimension here is shared by few others form one lump of the group.
+        pairs = split(groups, dim)
+        large = (np.bincount(pairs)[pairs] >= GROUP_ROWS_MIN) & (dim < entries.dims)
+        groups = split(groups, np.where(large, dim, entries.dims))
+        shared = shared + large
+    fine = zero
+    for level in range(LEVELS):
+        has, entry = nth(level + equal)
+        cut = level < shared
+        in_tiles = np.bincount(groups)[groups] / TILE_ROWS
+        cuts = np.ceil(in_tiles ** (1 / np.maximum(shared - level, 1))).astype(np.int64)
+        fine = np.where(cut, middle[entry], fine)
+        groups = split(groups, np.where(cut, middle[entry] * cuts // 1024, 0))
+    return np.lexsort((fine, groups)).astype(np.int32)
 
-    prefix = (prefix_key, prefix_dim) if leading else ()
-    in_tiles = group_sizes((b, a, *prefix)) / TILE_ROWS
-    small = in_tiles < 1.5
-    lump = np.where(small, none + 1, b)
-    in_tiles = np.where(small, group_sizes((lump, a, *prefix)) / TILE_ROWS, in_tiles)
-    both = ~small & (b < none)
-    cuts = np.ceil(np.where(both, np.sqrt(in_tiles), in_tiles)).astype(np.int64)
 
-    by_rank_dim = np.argsort(rank)
-    sizes = np.array([len(buckets.edges[dim]) + 1 for dim in by_rank_dim] + [1], np.int64)
-    middle = buckets.middle.astype(np.int64) if len(by_rank) else np.zeros(1, np.int64)
-    cell_a = middle[a_entry] * cuts // sizes[a]
-    cell_b = middle[b_entry] * cuts // sizes[b]
-    cell_b = np.where(cell_a & 1, -cell_b, cell_b)
-    order = np.lexsort((middle[c_entry], c, b, cell_b, cell_a, lump, a, *prefix))
-    return order.astype(np.int32)
+def split(groups: Int64Array, keys: Int64Array) -> Int64Array:
+    """Number the distinct pairs of group and key, in their order."""
+    least, greatest = int(keys.min()), int(keys.max())
+    span = greatest - least + 1
+    if span * (int(groups.max()) + 1) < 1 << 62:
+        pairs = groups * span + (keys - least)
+        order = np.argsort(pairs)
+        ordered = pairs[order]
+        changes = np.concatenate([[0], ordered[1:] != ordered[:-1]])
+    else:
+        order = np.lexsort((keys, groups))
+        changes = np.zeros(len(order), np.int64)
+        for column in (groups[order], keys[order]):
+            changes[1:] |= column[1:] != column[:-1]
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(changes)
+    return numbers
 
 
 def rank_dims(entries: Entries, buckets: Buckets) -> tuple[Int64Array, int]:
@@ -153,21 +176,5 @@ def rank_dims(entries: Entries, buckets: Buckets) -> tuple[Int64Array, int]:
         # Two in three leaves room for a few ranges on an attribute that is meant for equality.
         points[dim] = (entries.low[part] == entries.high[part]).mean() > 2 / 3 and width[dim] < 1 / 16
     rank = np.empty(entries.dims, np.int64)
-    rank[np.lexsort((width, count, ~points))] = np.arange(entries.dims)
+    rank[np.lexsort((width, -count, ~points))] = np.arange(entries.dims)
     return rank, int(points.sum())
-
-
-def group_sizes(keys: tuple[Int64Array, ...]) -> Int64Array:
-    """For each row, the number of rows with the same keys."""
-    order = np.lexsort(keys)
-    if len(order) == 0:
-        return order
-    changes = np.zeros(len(order), bool)
-    changes[0] = True
-    for key in keys:
-        ordered = key[order]
-        changes[1:] |= ordered[1:] != ordered[:-1]
-    group = np.cumsum(changes) - 1
-    sizes = np.empty(len(order), np.int64)
-    sizes[order] = np.bincount(group)[group]
-    return sizes

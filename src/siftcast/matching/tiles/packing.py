@@ -215,9 +215,10 @@ def pack_loose(entries: Entries, placed: Placement) -> dict[str, NDArray[Any]]:
         count = np.bincount(position, minlength=placed.tiles * TILE_ROWS)
         np.cumsum(count, out=begin[1:])
         bits = np.packbits(count > 0, bitorder="little").view(np.uint64)
-    ranges = np.stack([entries.low[loose], entries.high[loose]], axis=1)
-    dims = entries.dim[loose].astype(np.int32)
-    return {"loose_begin": begin, "loose_bits": bits, "loose_range": ranges, "loose_dim": dims}
+    # Two spare entries, because a kernel reads two without asking how many there are.
+    records = np.zeros((len(loose) + 2, 3), np.int64)
+    records[:-2] = np.stack([entries.low[loose], entries.high[loose], 8 * entries.dim[loose]], axis=1)
+    return {"loose_begin": begin, "loose_bits": bits, "loose": records}
 
 
 def pack_summary(entries: Entries, buckets: Buckets, placed: Placement) -> dict[str, NDArray[Any]]:

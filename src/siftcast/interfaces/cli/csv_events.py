@@ -1,0 +1,251 @@
+"""Events from CSV with a header line; commas, double quotes, UTF-8.
+
+What a column holds (numbers, booleans, timestamps, text) is told by the schema, or else guessed from the first
+block that has a value in it, and kept for the rest of the file: a later cell of another kind makes its row a
+rejected one, with its line, column and value. Integers and decimals are one kind, so a column may begin with
+the one and go on with the other.
+
+A block is read by Arrow with the types known so far. Only where that fails, or the number of rows is not the
+number of lines, is it taken apart with the `csv` module and converted cell by cell (`cell_conversion`).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from siftcast.interfaces.cli.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
+from siftcast.interfaces.cli.event_blocks import EventBlock, type_name
+from siftcast.interfaces.cli.input_bytes import InputBytes
+from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.interfaces.cli.schema_coercion import coerce_table
+from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, is_utf8, read_blocks, split_csv
+from siftcast.model import DataError, Schema
+from siftcast.model.values import Kind
+
+csv.field_size_limit(LINE_BYTES_MAX)  # the module's own limit is 128 KiB, and Arrow has none
+
+_KIND_TYPES: dict[Kind, Any] = {
+    Kind.NUMBER: pa.int64(),
+    Kind.STRING: pa.string(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.TIMESTAMP: INSTANT,
+}
+_ARTICLES = {Kind.NUMBER: "a number", Kind.BOOLEAN: "true or false", Kind.TIMESTAMP: "a timestamp"}
+
+
+class CsvEvents:
+    """A reader of `.csv` files, as `EventReader` describes it."""
+
+    def __init__(self, source: InputBytes, schema: Schema | None, rejected: RejectedFile) -> None:
+        self.rows_read = 0
+        self._source = source
+        self._schema = schema
+        self._rejected = rejected
+        self._names: list[str] = []
+        self._kinds: dict[str, Kind] = {}
+        self._types: dict[str, Any] = {}  # what Arrow is told: one way to hold each known kind
+        self._seen: dict[str, str] = {}
+
+    def progress(self) -> float:
+        return self._source.position / max(1, self._source.size)
+
+    def column_types(self) -> dict[str, str]:
+        return self._seen
+
+    def blocks(self) -> Iterator[EventBlock]:
+        for block in read_blocks(self._source, cut_csv):
+            if not self._names:
+                block = self._read_header(block)
+            if block.overlong:
+                self._reject_overlong(block)
+            else:
+                yield from self._read_block(block)
+
+    # -- header --------------------------------------------------------------------------------------
+
+    def _read_header(self, block: TextBlock) -> TextBlock:
+        """Takes the names of the columns from the first line and returns what follows it."""
+        path = self._source.path
+        header, _, rest = block.data.partition(b"\n")
+        if block.overlong or block.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{path}: the first line is not a header of UTF-8 text; save the file as CSV in UTF-8")
+        try:
+            names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r")]), [])
+        except UnicodeDecodeError:
+            raise DataError(f"{path}: the header line is not UTF-8 text") from None
+        if not any(names):
+            raise DataError(f"{path}: the first line is empty, but CSV needs a header with the names of the columns")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise DataError(f"{path}: the header names the column '{twice}' twice")
+        self._names = names
+        for attribute in self._schema or ():
+            if attribute.name in names:
+                self._know(attribute.name, attribute.kind)
+        return TextBlock(rest, block.line + 1)
+
+    def _know(self, name: str, kind: Kind) -> None:
+        self._kinds[name] = kind
+        self._types[name] = _KIND_TYPES[kind]
+
+    # -- blocks --------------------------------------------------------------------------------------
+
+    def _read_block(self, block: TextBlock) -> Iterator[EventBlock]:
+        if not block.data.strip(b"\r\n"):
+            return
+        first = self.rows_read
+        lines: list[tuple[int, bytes]] | None = None
+        table = self._parse(block.data)
+        if table is not None:
+            self.rows_read += table.num_rows
+            places = np.arange(table.num_rows, dtype=np.int64)
+        else:
+            lines = _numbered_rows(block)
+            self.rows_read += len(lines)
+            table, places = self._parse_carefully(lines)
+        if self._schema is not None:
+            table, misfits = coerce_table(table, self._schema)
+            if misfits:
+                lines = lines or _numbered_rows(block)
+                for row, reason in sorted(misfits.items()):
+                    self._rejected.add(lines[places[row]][0], reason, lines[places[row]][1])
+                kept = np.delete(np.arange(len(places)), list(misfits))
+                table, places = table.take(pa.array(kept)), places[kept]
+        self._seen.update({field.name: type_name(field.type) for field in table.schema if field.type != pa.null()})
+        if len(places):
+            yield EventBlock(places + first, table)
+
+    def _parse(self, data: bytes) -> pa.Table | None:
+        """The block as Arrow reads it with the types known so far; None if any of it does not fit them."""
+        if not is_utf8(data):
+            return None
+        try:
+            table = pa_csv.read_csv(
+                pa.BufferReader(data),
+                read_options=pa_csv.ReadOptions(column_names=self._names, block_size=len(data) + 1),
+                parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=self._types,
+                    null_values=MISSING,
+                    true_values=TRUE,
+                    false_values=FALSE,
+                    strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowException:
+            return None
+        if table.num_rows != data.count(b"\n") and table.num_rows != len(_rows(data)):
+            return None
+        return self._learn(table, data)
+
+    def _learn(self, table: pa.Table, data: bytes) -> pa.Table | None:
+        """Remembers the kinds of columns that had none, and holds instants in microseconds of UTC."""
+        for place, field in enumerate(table.schema):
+            if field.name not in self._kinds and not pa.types.is_null(field.type):
+                kind = _kind_of(field.type)
+                self._know(field.name, kind)
+                self._types[field.name] = _held_as(field.type)
+                if kind is Kind.STRING and not pa.types.is_string(field.type):
+                    return self._parse(data)  # Arrow guessed a time of day; read it again as text
+            if pa.types.is_temporal(field.type) and field.type != INSTANT:
+                instants = table.column(place).cast(pa.timestamp("us", field.type.tz), safe=False).cast(INSTANT)
+                table = table.set_column(place, field.name, instants)
+        return table
+
+    # -- the careful way -----------------------------------------------------------------------------
+
+    def _parse_carefully(self, lines: list[tuple[int, bytes]]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
+        """The rows that fit, and their places among the lines; the others are rejected."""
+        reasons: dict[int, str] = {}
+        places, rows = [], []
+        for place, (_, raw) in enumerate(lines):
+            cells = self._split(raw)
+            if isinstance(cells, str):
+                reasons[place] = cells
+            else:
+                places.append(place)
+                rows.append(cells)
+        columns = []
+        for index, name in enumerate(self._names):
+            cells = pa.array([None if row[index] in MISSING else row[index] for row in rows], pa.string())
+            column, misfits = self._convert(name, cells)
+            columns.append(column)
+            for row in misfits:
+                value = rows[row][index]
+                shown = value if len(value) <= 60 else value[:59] + "…"
+                reason = f"event: column '{name}' holds {shown!r}, which is not {_ARTICLES[self._kinds[name]]}"
+                reasons.setdefault(places[row], reason)
+        for place in sorted(reasons):
+            self._rejected.add(lines[place][0], reasons[place], lines[place][1])
+        table = pa.Table.from_arrays(columns, names=self._names)
+        kept = [row for row, place in enumerate(places) if place not in reasons]
+        return table.take(pa.array(kept, pa.int64())), np.asarray(places, np.int64)[kept]
+
+    def _split(self, raw: bytes) -> list[str] | str:
+        """The cells of a row, or the reason why it has none."""
+        try:
+            cells = next(csv.reader([raw.decode().removesuffix("\r")]))
+        except UnicodeDecodeError as error:
+            return f"event: not UTF-8 text (byte 0x{raw[error.start]:02x} at {error.start + 1})"
+        except csv.Error as error:
+            return f"event: not valid CSV ({error})"
+        if len(cells) != len(self._names):
+            return f"event: has {len(cells)} cells, but the header names {len(self._names)} columns"
+        return cells
+
+    def _convert(self, name: str, cells: pa.Array) -> tuple[pa.Array, list[int]]:
+        if name not in self._kinds:
+            kind = guess_kind(cells)
+            if kind is None:
+                return convert_cells(cells, None)
+            self._know(name, kind)
+        column, misfits = convert_cells(cells, self._kinds[name])
+        if pa.types.is_floating(column.type):
+            self._types[name] = column.type  # decimals have appeared: later blocks are read as such at once
+        return column, misfits
+
+    def _reject_overlong(self, block: TextBlock) -> None:
+        reason = f"event: a row or a quoted field begins here that does not end within {LINE_BYTES_MAX >> 20} MiB"
+        if len(block.data) <= LINE_BYTES_MAX:
+            reason = "event: a quoted field begins here that does not end"
+        self._rejected.add(block.line, reason, block.data)
+        self.rows_read += 1
+
+
+def _kind_of(kind: Any) -> Kind:
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind):
+        return Kind.NUMBER
+    if types.is_boolean(kind):
+        return Kind.BOOLEAN
+    return Kind.TIMESTAMP if types.is_timestamp(kind) or types.is_date(kind) else Kind.STRING
+
+
+def _held_as(kind: Any) -> Any:
+    """The type in which later blocks are read: instants finely enough, and with a zone if these have one."""
+    types = pa.types
+    if types.is_date(kind):
+        return pa.timestamp("us")
+    if types.is_timestamp(kind):
+        return pa.timestamp("ns" if kind.unit == "ns" else "us", kind.tz)
+    return pa.string() if types.is_time(kind) else kind
+
+
+def _rows(data: bytes) -> list[bytes]:
+    return [row for row in split_csv(data) if row.strip(b"\r")]
+
+
+def _numbered_rows(block: TextBlock) -> list[tuple[int, bytes]]:
+    """The rows with the number of the line on which each begins."""
+    numbered, line = [], block.line
+    for row in split_csv(block.data):
+        if row.strip(b"\r"):
+            numbered.append((line, row))
+        line += 1 + row.count(b"\n")
+    return numbered

@@ -1,0 +1,67 @@
+"""`siftcast match`: a file of events against a file of subscriptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from siftcast.interfaces.cli.outcome import INTERRUPTED, OK, REJECTED
+from siftcast.interfaces.cli.terminal import err, out
+from siftcast.model import Schema
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+def match(
+    *,
+    subscriptions: Path,
+    events: Path,
+    output: Path | None = None,
+    schema: Path | None = None,
+    engine: str = "auto",
+    rejected_to: Path | None = None,
+    quiet: Flag = False,
+    json: Flag = False,
+) -> int:
+    """Find which subscriptions each event satisfies.
+
+    Rows that cannot be used go, each with its reason, to INPUT.rejected; the exit status is then 1.
+
+    Example: siftcast match --subscriptions subs.jsonl --events events.csv.gz --output pairs.parquet
+
+    Parameters
+    ----------
+    subscriptions
+        Subscriptions: .jsonl, .csv or .parquet with the fields id and filter.
+    events
+        Events: .jsonl, .csv, .parquet or .arrow, each also with .gz.
+    output
+        Where to write the pairs of event and subscription: .parquet, .jsonl or .csv. Without it they are counted.
+    schema
+        A TOML file with the types of the attributes. Without it types are those of the file, or guessed.
+    engine
+        The matching engine: auto is the fastest that fits every workload, brute_force tries every filter.
+    rejected_to
+        A folder for the .rejected files, instead of the folder of each input.
+    quiet
+        Say nothing unless something is wrong.
+    json
+        Print the summary as one line of JSON.
+    """
+    from siftcast.interfaces.cli.match_run import Interrupted, MatchRequest, run_match
+
+    types = None if schema is None else Schema.load(schema)
+    request = MatchRequest(subscriptions, events, output, types, engine, rejected_to, progress=not quiet)
+    try:
+        report, status = run_match(request), OK
+    except Interrupted as interruption:
+        report, status = interruption.report, INTERRUPTED
+        where = "" if report.output is None else f"; their matches are in {report.output}"
+        err().print(f"Interrupted after {report.tally.events:,} events{where}", style="yellow", soft_wrap=True)
+    if json:
+        out().print(report.to_json(), soft_wrap=True, markup=False)
+    elif not quiet:
+        report.show(out())
+    return REJECTED if status == OK and report.rejected else status

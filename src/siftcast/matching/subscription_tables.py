@@ -1,0 +1,111 @@
+"""Subscriptions in an Arrow table, read in chunks: as texts of filters, or as columns of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from siftcast.matching.contract import Bounds
+from siftcast.model import DataError, Filter, Schema, SiftcastError
+
+CHUNK_ROWS = 65_536
+_OTHER_COLUMNS = ("id", "subscriber", "delay_ms_max")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsChunk:
+    """The intervals of one chunk of subscriptions."""
+
+    bounds: list[Bounds]
+
+
+Chunk = list[Filter] | BoundsChunk
+
+
+def subscription_chunks(table: pa.Table, schema: Schema | None) -> Iterator[tuple[list[str], Chunk]]:
+    """Ids and filters, or ids and bounds, chunk by chunk; raises DataError with the row that is wrong."""
+    names = table.column_names
+    if "id" not in names:
+        raise DataError(f"the table of subscriptions has no column 'id'; it has {', '.join(names) or 'none'}")
+    if table["id"].null_count:
+        raise DataError("the column 'id' has nulls")
+    if len(set(names)) < len(names):
+        raise DataError("two columns of the table have the same name")
+    read = _read_filters if "filter" in names else _read_bounds
+    for start in range(0, table.num_rows, CHUNK_ROWS):
+        chunk = table.slice(start, CHUNK_ROWS)
+        yield chunk["id"].cast(pa.string()).to_pylist(), read(chunk, start, schema)
+
+
+def _read_filters(chunk: pa.Table, start: int, schema: Schema | None) -> list[Filter]:
+    texts = chunk["filter"].to_pylist()
+    dialects = chunk["dialect"].to_pylist() if "dialect" in chunk.column_names else None
+    filters: list[Filter] = []
+    try:
+        for text in texts:
+            filter_ = Filter.parse(text, (dialects[len(filters)] if dialects else None) or "sql")
+            if schema is not None:
+                filter_.check(schema)
+            filters.append(filter_)
+    except SiftcastError as error:
+        row = start + len(filters)
+        raise DataError(f"subscription '{chunk['id'][len(filters)]}' (row {row}): {error}") from error
+    return filters
+
+
+def _read_bounds(chunk: pa.Table, start: int, schema: Schema | None) -> BoundsChunk:
+    by_name: dict[str, dict[str, pa.Array]] = {}
+    for name in chunk.column_names:
+        if name in _OTHER_COLUMNS:
+            continue
+        stem, _, end = name.rpartition(".")
+        attribute, end = (stem, end) if stem and end in ("min", "max") else (name, "equal")
+        by_name.setdefault(attribute, {})[end] = _whole(chunk[name], name)
+    bounds: list[Bounds] = []
+    for attribute, columns in by_name.items():
+        if "equal" in columns and len(columns) > 1:
+            raise DataError(f"give either '{attribute}' or '{attribute}.min' and '{attribute}.max', not both")
+        known = next(iter(columns.values()))
+        empty = pa.nulls(len(known), known.type)
+        low = columns.get("min", columns.get("equal", empty))
+        high = columns.get("max", columns.get("equal", empty))
+        if low.type != high.type:
+            raise DataError(f"'{attribute}.min' is {low.type}, but '{attribute}.max' is {high.type}")
+        bounds.append(Bounds(tuple(attribute.split(".")), low, high))
+        if schema is not None:
+            _check_bounds(attribute, low, schema)
+    return BoundsChunk(bounds)
+
+
+def _whole(column: pa.ChunkedArray, name: str) -> pa.Array:
+    array = pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array = array.dictionary_decode()
+        kind = array.type
+    if pa.types.is_floating(kind) and np.isnan(pc.fill_null(array, 0).to_numpy(zero_copy_only=False)).any():
+        raise DataError(f"the column '{name}' has NaN, which no value can be compared with; use null for an open end")
+    comparable = (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        or pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    )  # fmt: skip
+    if not comparable:
+        raise DataError(f"the column '{name}' is of type {kind}; bounds are numbers, strings, booleans or timestamps")
+    return array
+
+
+def _check_bounds(attribute: str, column: pa.Array, schema: Schema) -> None:
+    kind = column.type
+    types = {
+        "int": pa.types.is_integer(kind) or pa.types.is_floating(kind),
+        "float": pa.types.is_integer(kind) or pa.types.is_floating(kind),
+        "string": pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "bool": pa.types.is_boolean(kind),
+        "timestamp": pa.types.is_timestamp(kind),
+    }
+    if not types[schema[attribute].type]:
+        raise DataError(f"attribute '{attribute}' is of type {schema[attribute].type}, but its bounds are {kind}")

@@ -1,0 +1,107 @@
+"""Loading subscriptions by columns: from the literals of one template to intervals, many filters at a time.
+
+A plan exists for templates that are one comparison, or a conjunction of comparisons and BETWEENs of attributes with
+literals (`!=` aside). Anything else goes the general way through `boxes_of`, one filter at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Dimension, Mask, number_keys
+from siftcast.model.expression import MIRRORED, And, Between, Comparison, Literal, Predicate, Reference
+from siftcast.model.template import Slot, Template
+from siftcast.model.values import Kind, Value, microseconds
+
+_PLANNED = frozenset({"=", "<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One comparison of a dimension with the literal in a slot."""
+
+    dimension: Dimension
+    operator: str
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The interval of each of many filters on one dimension, as keys or, for strings, as values.
+
+    `rows` numbers the filters that have one, from 0; None means all of them.
+    """
+
+    dimension: Dimension
+    lows: Int64Array | list[str]
+    highs: Int64Array | list[str | None]
+    rows: Int32Array | None = None
+
+
+def plan_of(template: Template) -> list[Leaf] | None:
+    """How the literals of a template bound its dimensions, or None where they do more than that."""
+    leaves: list[Leaf] = []
+    terms = template.tree.terms if isinstance(template.tree, And) else (template.tree,)
+    for term in terms:
+        found = _leaves(term)
+        if found is None:
+            return None
+        leaves += found
+    strings = [leaf for leaf in leaves if leaf.dimension[1] is Kind.STRING]
+    if any(leaf.operator != "=" for leaf in strings) or len({leaf.dimension for leaf in strings}) < len(strings):
+        return None
+    kinds = {leaf.dimension[0]: leaf.dimension[1] for leaf in leaves}
+    if any(kinds[leaf.dimension[0]] is not leaf.dimension[1] for leaf in leaves):
+        return None
+    return leaves
+
+
+def _leaves(term: Predicate) -> list[Leaf] | None:
+    match term:
+        case Comparison(operator, Reference(path), Slot(index, kind)) if operator in _PLANNED:
+            return [Leaf((path, kind), operator, index)]
+        case Comparison(operator, Slot(index, kind), Reference(path)) if MIRRORED[operator] in _PLANNED:
+            return [Leaf((path, kind), MIRRORED[operator], index)]
+        case Between(Reference(path), Slot(low, kind), Slot(high, _), False):
+            return [Leaf((path, kind), ">=", low), Leaf((path, kind), "<=", high)]
+        case Literal(True):
+            return []
+    return None
+
+
+def apply_plan(plan: Sequence[Leaf], rows: Sequence[Sequence[Value]]) -> tuple[list[Columns], Mask]:
+    """Intervals of many filters of one template, and which filters they decide; the others take the general way."""
+    count = len(rows)
+    decided = np.ones(count, np.bool_)
+    bounds: dict[Dimension, tuple[Int64Array, Int64Array]] = {}
+    columns: list[Columns] = []
+    for leaf in plan:
+        literals = [row[leaf.slot] for row in rows]
+        if leaf.dimension[1] is Kind.STRING:
+            columns.append(Columns(leaf.dimension, literals, literals))  # type: ignore[arg-type]
+            continue
+        keys = _literal_keys(leaf.dimension, literals, decided)
+        if leaf.dimension not in bounds:
+            bounds[leaf.dimension] = np.full(count, KEY_MIN, np.int64), np.full(count, KEY_MAX, np.int64)
+        low, high = bounds[leaf.dimension]
+        if leaf.operator in ("=", ">=", ">"):
+            np.maximum(low, keys + (leaf.operator == ">"), out=low)
+        if leaf.operator in ("=", "<=", "<"):
+            np.minimum(high, keys - (leaf.operator == "<"), out=high)
+    for dimension, (low, high) in bounds.items():
+        decided &= low <= high  # an empty interval matches nothing, which an index has no row for
+        columns.append(Columns(dimension, low, high))
+    return columns, decided
+
+
+def _literal_keys(dimension: Dimension, literals: Sequence[Value], decided: Mask) -> Int64Array:
+    if dimension[1] is Kind.TIMESTAMP:
+        return np.array([microseconds(moment) for moment in literals if isinstance(moment, datetime)], np.int64)
+    numbers = np.array(literals, np.float64)
+    decided &= np.abs(numbers) < EXACT_MAX
+    return number_keys(numbers)

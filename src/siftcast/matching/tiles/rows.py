@@ -1,0 +1,170 @@
+"""Rows on their way into an index, and out of one again when segments are merged.
+
+A row is one box of one filter: the slot of the filter, and an interval on some dimensions. `RowSet` keeps the
+intervals by dimension, in keys, with the strings whose ranks the keys of a string dimension are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.boxes import Box
+from siftcast.matching.tiles.index import TileIndex
+from siftcast.matching.tiles.keys import Dimension, Mask, StringRanks, remap_ranks
+from siftcast.matching.tiles.plans import Columns
+from siftcast.model.values import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The intervals of one dimension: row `rows[i]` allows keys from `lows[i]` to `highs[i]`."""
+
+    rows: Int32Array
+    lows: Int64Array
+    highs: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class RowSet:
+    """Rows by number: whose they are, and what they allow; `ranks` serve the string dimensions."""
+
+    slots: Int32Array
+    entries: dict[Dimension, Entries]
+    ranks: dict[Dimension, StringRanks]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def nbytes(self) -> int:
+        return self.slots.nbytes + sum(e.rows.nbytes + e.lows.nbytes + e.highs.nbytes for e in self.entries.values())
+
+    def build_index(self) -> TileIndex:
+        """An index over these rows; its dimensions are numbered as `entries` lists them."""
+        parts = list(self.entries.values())
+        numbers = [np.full(len(part.rows), number, np.int32) for number, part in enumerate(parts)]
+        return TileIndex.build(
+            rows=len(self.slots),
+            dims=len(parts),
+            row=_concatenated([part.rows for part in parts], np.int32),
+            dim=_concatenated(numbers, np.int32),
+            low=_concatenated([part.lows for part in parts], np.int64),
+            high=_concatenated([part.highs for part in parts], np.int64),
+        )
+
+    def select(self, keep: Mask) -> RowSet:
+        """Only the rows marked in `keep`, numbered anew."""
+        numbers = (np.cumsum(keep) - 1).astype(np.int32)
+        entries: dict[Dimension, Entries] = {}
+        for dimension, part in self.entries.items():
+            chosen = keep[part.rows]
+            if chosen.any():
+                rows = numbers[part.rows[chosen]]
+                entries[dimension] = Entries(rows, part.lows[chosen], part.highs[chosen])
+        ranks = {dimension: rank for dimension, rank in self.ranks.items() if dimension in entries}
+        return RowSet(self.slots[keep], entries, ranks)
+
+
+def merge_rows(sets: Sequence[RowSet]) -> RowSet:
+    """All rows of several sets, in order."""
+    if len(sets) == 1:
+        return sets[0]
+    starts = np.cumsum([0] + [len(rows) for rows in sets])
+    dimensions = dict.fromkeys(dimension for rows in sets for dimension in rows.entries)
+    ranks: dict[Dimension, StringRanks] = {}
+    entries: dict[Dimension, Entries] = {}
+    for dimension in dimensions:
+        holders = [(int(start), rows) for start, rows in zip(starts, sets, strict=False) if dimension in rows.entries]
+        if dimension[1] is Kind.STRING:
+            strings = {string for _, rows in holders for string in rows.ranks[dimension].strings}
+            ranks[dimension] = StringRanks(sorted(strings))
+        parts = [_moved(rows, dimension, start, ranks.get(dimension)) for start, rows in holders]
+        entries[dimension] = Entries(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.lows for part in parts]),
+            np.concatenate([part.highs for part in parts]),
+        )
+    return RowSet(np.concatenate([rows.slots for rows in sets]), entries, ranks)
+
+
+def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | None) -> Entries:
+    part = rows.entries[dimension]
+    lows, highs = part.lows, part.highs
+    if ranks is not None:
+        lows, highs = remap_ranks(lows, highs, rows.ranks[dimension].strings, ranks)
+    return Entries(part.rows + np.int32(start), lows, highs)
+
+
+class RowBuilder:
+    """Collects rows, one box or one set of columns at a time."""
+
+    __slots__ = ("_columns", "_sides", "_slots", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._slots: list[Int32Array | list[int]] = []
+        self._sides: dict[Dimension, tuple[list[int], list[int | str], list[int | str | None]]] = {}
+        self._columns: dict[Dimension, list[tuple[int, Columns]]] = {}
+
+    def add_box(self, slot: int, box: Box) -> None:
+        """Adds one row."""
+        for dimension, low, high in box:
+            rows, lows, highs = self._sides.setdefault(dimension, ([], [], []))
+            rows.append(self.rows)
+            lows.append(low)
+            highs.append(high)
+        last = self._slots[-1] if self._slots else None
+        if isinstance(last, list):
+            last.append(slot)
+        else:
+            self._slots.append([slot])
+        self.rows += 1
+
+    def add_columns(self, slots: Sequence[int] | Int32Array, columns: Sequence[Columns]) -> None:
+        """Adds a row for each slot, with the intervals that the columns hold in the same order."""
+        for column in columns:
+            self._columns.setdefault(column.dimension, []).append((self.rows, column))
+        self._slots.append(np.asarray(slots, np.int32))
+        self.rows += len(slots)
+
+    def finish(self) -> RowSet:
+        """The rows collected; the builder is spent."""
+        entries: dict[Dimension, Entries] = {}
+        ranks: dict[Dimension, StringRanks] = {}
+        for dimension in {**self._sides, **self._columns}:
+            rows, lows, highs = self._gathered(dimension)
+            if dimension[1] is Kind.STRING:
+                mentioned = set(lows) | {string for string in highs if string is not None}
+                rank = ranks[dimension] = StringRanks(sorted(mentioned))
+                low_keys = [rank.low_key(low) for low in lows]
+                high_keys = [rank.high_key(low, high) for low, high in zip(lows, highs, strict=True)]
+                entries[dimension] = Entries(rows, np.array(low_keys, np.int64), np.array(high_keys, np.int64))
+            else:
+                entries[dimension] = Entries(rows, np.asarray(lows, np.int64), np.asarray(highs, np.int64))
+        slots = _concatenated([np.asarray(part, np.int32) for part in self._slots], np.int32)
+        return RowSet(slots, entries, ranks)
+
+    def _gathered(self, dimension: Dimension) -> tuple[Int32Array, Any, Any]:
+        rows, lows, highs = self._sides.get(dimension, ([], [], []))
+        columns = self._columns.get(dimension, [])
+        all_rows = [np.array(rows, np.int32)]
+        for start, column in columns:
+            chosen = np.arange(len(column.lows), dtype=np.int32) if column.rows is None else column.rows
+            all_rows.append(chosen + np.int32(start))
+        if dimension[1] is Kind.STRING:
+            for _, column in columns:
+                lows = [*lows, *column.lows]
+                highs = [*highs, *column.highs]
+            return np.concatenate(all_rows), lows, highs
+        all_lows = np.concatenate([np.array(lows, np.int64), *(column.lows for _, column in columns)])
+        all_highs = np.concatenate([np.array(highs, np.int64), *(column.highs for _, column in columns)])
+        return np.concatenate(all_rows), all_lows, all_highs
+
+
+def _concatenated(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:  # type: ignore[type-arg]
+    return np.concatenate(parts) if parts else np.empty(0, kind)

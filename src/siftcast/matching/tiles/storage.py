@@ -1,0 +1,81 @@
+"""Segments to bytes and back: the arrays as they are, so that loading rebuilds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
+from siftcast.matching.tiles.index import TileIndex
+from siftcast.matching.tiles.keys import Dimension, StringRanks
+from siftcast.matching.tiles.rows import Entries, RowSet
+from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
+from siftcast.model import Filter
+from siftcast.model.values import Kind
+
+Saved = dict[str, Any]
+
+
+def save_segments(segments: Sequence[Segment], undecided: Mapping[int, Filter]) -> dict[str, bytes]:
+    """All segments, and the filters that must be verified."""
+    return {
+        "segments": msgspec.msgpack.encode([_save(segment) for segment in segments]),
+        "undecided": filters_to_bytes(undecided),
+    }
+
+
+def load_segments(blobs: Mapping[str, bytes], undecided: dict[int, Filter]) -> list[Segment]:
+    """The segments that were saved; fills `undecided`."""
+    undecided.update(filters_from_bytes(blobs["undecided"]))
+    return [_load(saved, undecided) for saved in msgspec.msgpack.decode(blobs["segments"])]
+
+
+def _save(segment: Segment) -> Saved:
+    rows = segment.rows
+    return {
+        "plain": isinstance(segment, PlainSegment),
+        "live": segment.live,
+        "alive": None if segment.alive is None else _array(segment.alive),
+        "slots": _array(rows.slots),
+        "index": {name: _array(array) for name, array in segment.index.arrays().items()},
+        "dimensions": [
+            {
+                "path": dimension[0],
+                "kind": getattr(dimension[1], "value", dimension[1]),
+                "rows": _array(entries.rows),
+                "lows": _array(entries.lows),
+                "highs": _array(entries.highs),
+                "strings": list(rows.ranks[dimension].strings) if dimension in rows.ranks else None,
+            }
+            for dimension, entries in rows.entries.items()
+        ],
+    }
+
+
+def _load(saved: Saved, undecided: Mapping[int, Filter]) -> Segment:
+    entries: dict[Dimension, Entries] = {}
+    ranks: dict[Dimension, StringRanks] = {}
+    for item in saved["dimensions"]:
+        kind = item["kind"]
+        dimension = tuple(item["path"]), (Kind(kind) if kind in {known.value for known in Kind} else kind)
+        entries[dimension] = Entries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
+        if item["strings"] is not None:
+            ranks[dimension] = StringRanks(item["strings"])
+    rows = RowSet(_read(saved["slots"]), entries, ranks)
+    index = TileIndex.from_arrays({name: _read(array) for name, array in saved["index"].items()})
+    segment: Segment = PlainSegment(rows, index) if saved["plain"] else GeneralSegment(rows, undecided, index)
+    if saved["alive"] is not None:
+        segment.restore_alive(_read(saved["alive"]), saved["live"])
+    return segment
+
+
+def _array(array: np.ndarray[Any, np.dtype[Any]]) -> tuple[str, tuple[int, ...], bytes]:
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def _read(saved: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    kind, shape, blob = saved
+    return np.frombuffer(blob, np.dtype(kind)).reshape(shape)

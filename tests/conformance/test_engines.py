@@ -1,0 +1,11 @@
+"""Every engine passes the suite of its contract."""
+
+from siftcast.matching.conformance import EngineConformance
+
+
+class TestBruteForce(EngineConformance):
+    engine = "brute_force"
+
+
+class TestTiles(EngineConformance):
+    engine = "tiles"

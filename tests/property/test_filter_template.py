@@ -1,0 +1,91 @@
+"""The template cache is invisible: whatever was parsed before, a text means what a fresh parser reads."""
+
+from unittest.mock import patch
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from siftcast.model import Filter, FilterError, sql
+from siftcast.model.template import TemplateCache
+
+# Characters that could make the split and the lexer disagree, or the array of literals mean something else.
+PIECES = r"""a \ " "," ", ," [ ] { : , '' \' \\ \n \% \u0041 1 % _ ` é TIMESTAMP 2024-05-01""".split()
+NUMBERS = """0 1 -1 +7 007 1. .5 -.5 1.50 0.0 -0.0 -0 1e5 1E-5 2.5e+3 1e400 1_000 5x 1.2.3 0.1 0.30000000000000004
+    123456789012345678 1234567890123456789 -9223372036854775808 9223372036854775808 99999999999999999999
+    0.123456789012345678 123456789012345678.123456789012345678""".split()
+MOMENTS = ["2024-05-01", "2024-05-01 10:30:00Z", "2024-05-01T10:30:00+02:00", "2024-13-01", "x", ""]
+
+pieces = st.sampled_from([*PIECES, "", " ", "\U0001f600", "\ud800", "\n", "\t", "\x7f", " AND b = 5"])
+string_texts = st.lists(pieces, max_size=5).map(lambda parts: "'" + "".join(parts) + "'")
+decimals = st.decimals(-(10**18), 10**18, allow_nan=False, allow_infinity=False)
+number_texts = st.sampled_from([*NUMBERS, "- 1"]) | decimals.map(lambda number: format(number, "f"))
+moment_texts = st.sampled_from(MOMENTS).map(lambda text: f"TIMESTAMP '{text}'")
+literal_texts = st.one_of(
+    string_texts, number_texts, moment_texts, st.sampled_from(["NULL", "TRUE", "b", "`it's`", "''"])
+)
+skeletons = st.sampled_from(
+    [
+        ("a = ", ""),
+        ("a = ", " AND b < ", " AND c > ", ""),
+        ("a IN (", ", ", ", ", ")"),
+        ("a NOT IN (", ",", ")"),
+        ("a BETWEEN ", " AND ", ""),
+        ("NOT (a.b >= ", " OR ", " = c)"),
+        ("a LIKE ", " OR b NOT LIKE ", ""),
+        ("", " < ", ""),
+        ("`a` = ", " AND b != ", ""),
+        ("a<", " and b>", ""),
+    ]
+)
+
+
+def filled(skeleton, literals):
+    return "".join(text + literal for text, literal in zip(skeleton, [*literals, ""], strict=True))
+
+
+def outcome(text):
+    """The tree of a text, or the error it raises."""
+    try:
+        return Filter.parse(text).expression
+    except FilterError as error:
+        return type(error), str(error)
+
+
+@given(skeletons, st.data())
+def test_parsing_after_texts_of_the_same_form_equals_parsing_afresh(skeleton, data):
+    gaps = len(skeleton) - 1
+    fillings = [data.draw(st.lists(literal_texts, min_size=gaps, max_size=gaps)) for _ in range(4)]
+    texts = [filled(skeleton, filling) for filling in fillings]
+    afresh = []
+    for text in texts:
+        with patch.object(sql, "_cache", TemplateCache()):
+            afresh.append(outcome(text))
+    with patch.object(sql, "_cache", TemplateCache()):
+        assert [outcome(text) for text in texts] == afresh
+        assert [outcome(text) for text in texts] == afresh
+
+
+simple_strings = st.text(st.sampled_from("ab ,[]{}:%_`é\U0001f600-1"), max_size=6).map(lambda text: f"'{text}'")
+plain_numbers = st.integers(0, 10**18 - 1).map(str)
+plain_decimals = st.from_regex(
+    r"(0|[1-9][0-9]{0,17})\.[0-9]{1,18}", fullmatch=True, alphabet=st.characters(codec="ascii")
+)
+
+
+@given(*[st.tuples(simple_strings, plain_numbers, plain_decimals)] * 2)
+@example(("'a'", "1", "0.1"), ("''", "0", "123456789012345678.123456789012345678"))
+def test_ordinary_texts_of_one_form_share_a_template_and_read_their_own_literals(first, second):
+    form = "a = {} AND b < -{} AND c BETWEEN -1 AND {}"
+    with patch.object(sql, "_cache", TemplateCache()):
+        one, other = Filter.parse(form.format(*first)), Filter.parse(form.format(*second))
+    assert one.template is other.template
+    assert other.values == [second[0][1:-1], -int(second[1]), -1, float(second[2])]
+
+
+@given(st.lists(literal_texts, min_size=1, max_size=3))
+def test_a_form_seen_with_strings_does_not_swallow_a_number_between_double_quotes(others):
+    with patch.object(sql, "_cache", TemplateCache()):
+        for literal in ["'p'", *others]:
+            outcome(f"a = {literal} AND b = {literal} AND c = {literal}")
+        found = Filter.parse("""a = 'x",' AND b = 5 AND c = ',"z'""")
+    assert found.values == ['x",', 5, ',"z']
