@@ -9,16 +9,31 @@ from siftcast.model import Filter, FilterError, sql
 from siftcast.model.template import TemplateCache
 
 # Characters that could make the split and the lexer disagree, or the array of literals mean something else.
-PIECES = r"""a \ " "," ", ," [ ] { : , '' \' \\ \n \% \u0041 1 % _ ` é TIMESTAMP 2024-05-01""".split()
-NUMBERS = """0 1 -1 +7 007 1. .5 -.5 1.50 0.0 -0.0 -0 1e5 1E-5 2.5e+3 1e400 1_000 5x 1.2.3 0.1 0.30000000000000004
-    123456789012345678 1234567890123456789 -9223372036854775808 9223372036854775808 99999999999999999999
-    0.123456789012345678 123456789012345678.123456789012345678""".split()
+PIECES = ["a", "\\", '"', '","', '",', ',"', "[", "]", "{", ":", ",", "''", "\\'", "\\\\", "\\n", "\\%", "\\u0041", "%"]
+ODD_PIECES = ["_", "`", "é", "1", "", " ", "\U0001f600", "\ud800", "\n", "\t", "\x7f", " AND b = 5", "TIMESTAMP"]
+INTEGERS = [
+    "0",
+    "1",
+    "-1",
+    "+7",
+    "- 1",
+    "007",
+    "-0",
+    "123456789012345678",
+    "1234567890123456789",
+    "9223372036854775808",
+]
+FLOATS = ["1.", ".5", "-.5", "1.50", "0.0", "-0.0", "1e5", "1E-5", "2.5e+3", "1e400", "0.30000000000000004"]
+LONG_FLOATS = ["0.123456789012345678", "123456789012345678.123456789012345678", "0.1234567890123456789"]
+NO_NUMBERS = ["1_000", "5x", "1.2.3", "1e", "--1"]
 MOMENTS = ["2024-05-01", "2024-05-01 10:30:00Z", "2024-05-01T10:30:00+02:00", "2024-13-01", "x", ""]
 
-pieces = st.sampled_from([*PIECES, "", " ", "\U0001f600", "\ud800", "\n", "\t", "\x7f", " AND b = 5"])
+pieces = st.sampled_from(PIECES + ODD_PIECES)
 string_texts = st.lists(pieces, max_size=5).map(lambda parts: "'" + "".join(parts) + "'")
 decimals = st.decimals(-(10**18), 10**18, allow_nan=False, allow_infinity=False)
-number_texts = st.sampled_from([*NUMBERS, "- 1"]) | decimals.map(lambda number: format(number, "f"))
+number_texts = st.one_of(
+    st.sampled_from(INTEGERS + FLOATS + LONG_FLOATS + NO_NUMBERS), decimals.map(lambda number: format(number, "f"))
+)
 moment_texts = st.sampled_from(MOMENTS).map(lambda text: f"TIMESTAMP '{text}'")
 literal_texts = st.one_of(
     string_texts, number_texts, moment_texts, st.sampled_from(["NULL", "TRUE", "b", "`it's`", "''"])

@@ -154,7 +154,8 @@ class CsvEvents:
                 if kind is Kind.STRING and not pa.types.is_string(field.type):
                     return self._parse(data)  # Arrow guessed a time of day; read it again as text
             if pa.types.is_temporal(field.type) and field.type != INSTANT:
-                instants = table.column(place).cast(pa.timestamp("us", field.type.tz), safe=False).cast(INSTANT)
+                zone = getattr(field.type, "tz", None)  # dates have none
+                instants = table.column(place).cast(pa.timestamp("us", zone), safe=False).cast(INSTANT)
                 table = table.set_column(place, field.name, instants)
         return table
 

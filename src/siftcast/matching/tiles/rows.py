@@ -89,7 +89,12 @@ def merge_rows(sets: Sequence[RowSet]) -> RowSet:
             np.concatenate([part.lows for part in parts]),
             np.concatenate([part.highs for part in parts]),
         )
-    return RowSet(np.concatenate([rows.slots for rows in sets]), entries, ranks)
+    return RowSet(np.concatenate([rows.slots for rows in sets]), _numbers_first(entries), ranks)
+
+
+def _numbers_first(entries: dict[Dimension, Entries]) -> dict[Dimension, Entries]:
+    """The order in which `event_keys` wants the dimensions of a segment."""
+    return dict(sorted(entries.items(), key=lambda item: item[0][1] is not Kind.NUMBER))
 
 
 def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | None) -> Entries:
@@ -147,7 +152,7 @@ class RowBuilder:
             else:
                 entries[dimension] = Entries(rows, np.asarray(lows, np.int64), np.asarray(highs, np.int64))
         slots = _concatenated([np.asarray(part, np.int32) for part in self._slots], np.int32)
-        return RowSet(slots, entries, ranks)
+        return RowSet(slots, _numbers_first(entries), ranks)
 
     def _gathered(self, dimension: Dimension) -> tuple[Int32Array, Any, Any]:
         rows, lows, highs = self._sides.get(dimension, ([], [], []))

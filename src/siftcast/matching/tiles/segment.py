@@ -19,11 +19,10 @@ import pyarrow as pa
 from siftcast.matching.contract import Attributes, Int32Array, Int64Array
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, distinct_codes, keep_codes
+from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
-from siftcast.matching.tiles.keys import Path, StringRanks, plain_key
 from siftcast.matching.tiles.rows import RowSet
 from siftcast.model import Filter
-from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 
 class Segment(ABC):
@@ -34,7 +33,7 @@ class Segment(ABC):
         self.index = rows.build_index() if index is None else index
         self.live = len(rows)
         self._alive: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
-        self._readers = _attribute_readers(rows)
+        self._event_keys = EventKeys(list(rows.entries), rows.ranks)
 
     @property
     @abstractmethod
@@ -45,9 +44,12 @@ class Segment(ABC):
     def find(self, event: Attributes) -> Sequence[int] | Int32Array:
         """The slots of the filters that an event satisfies."""
 
-    @abstractmethod
     def exists(self, event: Attributes) -> bool:
         """Whether an event satisfies any filter."""
+        held = self._event_keys.take(event)
+        found = self.index.exists(held[0], self._alive)
+        self._event_keys.give_back(held)
+        return found
 
     @abstractmethod
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
@@ -86,11 +88,11 @@ class Segment(ABC):
         word, bit = position >> 6, position & 63
         self._alive[word] &= ~np.uint64(1 << bit)
 
-    def _event_keys(self, event: Attributes) -> Int64Array:
-        keys = np.full(self.index.dims, MISSING, np.int64)
-        for reader in self._readers:
-            reader.read(event, keys)
-        return keys
+    def _positions(self, event: Attributes) -> Int32Array:
+        held = self._event_keys.take(event)
+        positions = self.index.match_one(held[0], self._alive)
+        self._event_keys.give_back(held)
+        return positions
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
         keys = np.empty((events.rows, self.index.dims), np.int64)
@@ -112,10 +114,7 @@ class PlainSegment(Segment):
         return self._slots
 
     def find(self, event: Attributes) -> Int32Array:
-        return self._slots[self.index.match_one(self._event_keys(event), self._alive)]
-
-    def exists(self, event: Attributes) -> bool:
-        return self.index.exists(self._event_keys(event), self._alive)
+        return self._slots[self._positions(event)]
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
@@ -148,7 +147,7 @@ class GeneralSegment(Segment):
         return self._slots
 
     def find(self, event: Attributes) -> list[int]:
-        positions = self.index.match_one(self._event_keys(event), self._alive)
+        positions = self._positions(event)
         found: list[int] = self._slots[np.unique(self._owner_of[positions])].tolist() if len(positions) else []
         if not self._verifies:
             return found
@@ -159,7 +158,7 @@ class GeneralSegment(Segment):
     def exists(self, event: Attributes) -> bool:
         if self._verifies:
             return len(self.find(event)) > 0
-        return self.index.exists(self._event_keys(event), self._alive)
+        return super().exists(event)
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         positions, offsets = self.index.match(self._batch_keys(events), self._alive)
@@ -205,45 +204,6 @@ class _RowReader:
             self._row = {name: cells[event] for name, cells in self._columns.items()}
             self._event = event
         return self._row
-
-
-class _AttributeReader:
-    """Where the value of one attribute goes among the keys of a segment, depending on its kind."""
-
-    __slots__ = ("_name", "_number", "_path", "_places", "_presence", "_ranks", "_simple")
-
-    def __init__(self, path: Path) -> None:
-        self._name = ".".join(path)
-        self._path = path
-        self._simple = len(path) == 1
-        self._presence: int | None = None
-        self._places: dict[Kind, int] = {}
-        self._ranks: StringRanks | None = None
-
-    def place(self, kind: Kind | str, number: int, ranks: StringRanks | None) -> None:
-        if isinstance(kind, Kind):
-            self._places[kind] = number
-            self._ranks = ranks if ranks is not None else self._ranks
-        else:
-            self._presence = number
-
-    def read(self, event: Attributes, keys: Int64Array) -> None:
-        raw = event.get(self._name) if self._simple else lookup(event, self._name, self._path)
-        if self._presence is not None:
-            keys[self._presence] = raw is not None
-        value = normalise(raw)
-        kind = kind_of(value)
-        place = self._places.get(kind) if kind is not None else None
-        if place is not None:
-            keys[place] = self._ranks.key(value) if type(value) is str else plain_key(value)  # type: ignore[union-attr]
-
-
-def _attribute_readers(rows: RowSet) -> list[_AttributeReader]:
-    readers: dict[Path, _AttributeReader] = {}
-    for number, dimension in enumerate(rows.entries):
-        path, kind = dimension
-        readers.setdefault(path, _AttributeReader(path)).place(kind, number, rows.ranks.get(dimension))
-    return list(readers.values())
 
 
 def _aligned_copy(bits: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

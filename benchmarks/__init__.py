@@ -1,0 +1,1 @@
+"""The benchmarks: `python -m benchmarks` (see docs/benchmarks.md)."""

@@ -1,0 +1,36 @@
+"""What a peer does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from benchmarks.boxes import BoxWorkload
+from benchmarks.exactness import Rows
+
+
+class LeftOut(Exception):
+    """Why a peer takes no part in a workload."""
+
+
+class Peer(ABC):
+    """Somebody else's way to find the matching subscriptions."""
+
+    name: ClassVar[str]
+    named_in_goals: ClassVar[bool] = True  # whether it counts towards "the best of the peers"
+
+    @abstractmethod
+    def __init__(self, workload: BoxWorkload) -> None:
+        """Loads the subscriptions; raises LeftOut."""
+
+    @abstractmethod
+    def ask(self, count: int) -> Callable[[], Any]:
+        """Prepares the first events and returns the call to be timed."""
+
+    @abstractmethod
+    def rows(self, answer: Any) -> list[Rows]:
+        """The rows for each event that such a call found."""
+
+
+PeerClass = type[Peer]

@@ -1,0 +1,118 @@
+"""Plain NumPy: compare whole columns of bounds with the event.
+
+Bounds are 32-bit integers in contiguous columns and the temporary arrays are reused, which makes this the fastest
+plain scan we know. Where a workload has symbols, subscriptions are grouped by symbol and an event scans its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.boxes import FREE_LOW, Array, BoxWorkload
+from benchmarks.exactness import Rows
+from benchmarks.peers.contract import LeftOut, Peer
+
+
+class NumPyScan(Peer):
+    """Every attribute of every subscription, one comparison of columns after the other."""
+
+    name = "NumPy scan"
+
+    def __init__(self, workload: BoxWorkload) -> None:
+        self._lows = [np.ascontiguousarray(column) for column in workload.lows]
+        self._highs = [np.ascontiguousarray(column) for column in workload.highs]
+        self._events = workload.events
+        self._keep = np.empty(len(workload), bool)
+        self._test = np.empty(len(workload), bool)
+
+    def ask(self, count: int) -> Callable[[], list[Rows]]:
+        events = list(self._events[:count])
+        return lambda: [np.flatnonzero(self.scan(event)) for event in events]
+
+    def ask_any(self, count: int) -> Callable[[], list[bool]]:
+        """The same for `match_any`: whether anything matches."""
+        events = list(self._events[:count])
+        return lambda: [bool(self.scan(event).any()) for event in events]
+
+    def rows(self, answer: list[Rows]) -> list[Rows]:
+        return answer
+
+    def scan(self, event: Array) -> Array:
+        """A mask of the subscriptions that match."""
+        keep, test = self._keep, self._test
+        keep.fill(True)
+        for low, high, value in zip(self._lows, self._highs, event, strict=True):
+            np.less_equal(low, value, out=test)
+            np.logical_and(keep, test, out=keep)
+            np.greater_equal(high, value, out=test)
+            np.logical_and(keep, test, out=keep)
+        return keep
+
+
+class NumPyNarrowing(Peer):
+    """The same with a twist: only what passed the attributes so far is looked at again.
+
+    The goals do not name it; it shows what a careful user gets out of NumPy where few subscriptions match.
+    """
+
+    name = "NumPy narrowing"
+    named_in_goals = False
+
+    def __init__(self, workload: BoxWorkload) -> None:
+        if workload.symbols:
+            raise LeftOut("the scan of one symbol's group is narrow already")
+        free = [float((column == FREE_LOW).mean()) for column in workload.lows]
+        order = np.argsort(free, kind="stable")  # the most often constrained attribute first
+        self._lows = [np.ascontiguousarray(workload.lows[number]) for number in order]
+        self._highs = [np.ascontiguousarray(workload.highs[number]) for number in order]
+        self._events = workload.events[:, order]
+
+    def ask(self, count: int) -> Callable[[], list[Rows]]:
+        events = list(self._events[:count])
+        return lambda: [self._narrow(event) for event in events]
+
+    def rows(self, answer: list[Rows]) -> list[Rows]:
+        return answer
+
+    def _narrow(self, event: Array) -> Rows:
+        found = np.flatnonzero((self._lows[0] <= event[0]) & (self._highs[0] >= event[0]))
+        for low, high, value in zip(self._lows[1:], self._highs[1:], event[1:], strict=True):
+            found = found[(low[found] <= value) & (high[found] >= value)]
+        return found
+
+
+class NumPySymbolScan(Peer):
+    """One scan for each symbol: what a person does who knows that every subscription names one."""
+
+    name = "NumPy scan"
+
+    def __init__(self, workload: BoxWorkload) -> None:
+        if not workload.symbols:
+            raise LeftOut("there is no symbol to group by")
+        symbol = workload.lows[0]
+        self._order = np.argsort(symbol, kind="stable")
+        self._starts = np.searchsorted(symbol[self._order], np.arange(int(symbol.max()) + 2))
+        self._lows = [column[self._order] for column in workload.lows[1:]]
+        self._highs = [column[self._order] for column in workload.highs[1:]]
+        self._events = workload.events
+
+    def ask(self, count: int) -> Callable[[], list[Rows]]:
+        events = self._events[:count].tolist()
+        return lambda: [self._scan_group(event) for event in events]
+
+    def rows(self, answer: list[Rows]) -> list[Rows]:
+        return answer
+
+    def _scan_group(self, event: list[int]) -> Rows:
+        symbol = event[0]
+        if symbol + 1 >= len(self._starts):
+            return np.zeros(0, np.int64)
+        group = slice(self._starts[symbol], self._starts[symbol + 1])
+        keep = np.ones(group.stop - group.start, bool)
+        for low, high, value in zip(self._lows, self._highs, event[1:], strict=True):
+            keep &= low[group] <= value
+            keep &= high[group] >= value
+        found: Rows = self._order[group][keep]
+        return found

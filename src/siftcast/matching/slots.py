@@ -1,0 +1,147 @@
+"""Which id has which slot, and in which order the ids came.
+
+Slots are small integers, used again after removal, so that engines can keep arrays by slot that do not grow while
+subscriptions come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.model import SubscriptionError
+
+ObjectArray = np.ndarray[Any, np.dtype[np.object_]]
+
+
+class SlotTable:
+    """Ids by slot, slots by id, and the order of addition."""
+
+    __slots__ = ("_ascending", "_free", "_ids", "_orders", "_sequence", "_slots", "_used")
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._ids: ObjectArray = np.full(16, None, object)  # by slot; None where the slot is free
+        self._orders: Int64Array = np.zeros(16, np.int64)  # by slot; ascends with the order of addition
+        self._used = 0  # slots handed out so far, free ones included
+        self._free: list[int] = []
+        self._sequence = 0
+        self._ascending = True  # whether slots themselves ascend in the order of addition
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._slots
+
+    def __getitem__(self, id: str) -> int:
+        slot = self._slots.get(id)
+        if slot is None:
+            raise SubscriptionError(f"there is no subscription '{id}'")
+        return slot
+
+    def all_slots(self) -> Int32Array:
+        """Every slot that is taken, in any order."""
+        return np.fromiter(self._slots.values(), np.int32, len(self._slots))
+
+    def take(self, id: str) -> int:
+        """A slot for a new id."""
+        self._check(id, self._slots)
+        if self._free:
+            slot = self._free.pop()
+            self._ascending = False
+        else:
+            slot = self._used
+            self._used += 1
+            self._reserve(self._used)
+        self._ids[slot] = id
+        self._orders[slot] = self._sequence
+        self._sequence += 1
+        self._slots[id] = slot
+        return slot
+
+    def take_many(self, ids: Sequence[str]) -> list[int]:
+        """Slots for many new ids, all or none."""
+        distinct = set(ids)
+        if len(distinct) < len(ids) or not all(map(_is_id, ids)) or not self._slots.keys().isdisjoint(distinct):
+            seen: set[str] = set()
+            for id in ids:
+                self._check(id, self._slots)
+                self._check(id, seen)
+                seen.add(id)
+        if self._free:
+            return [self.take(id) for id in ids]
+        first, last = self._used, self._used + len(ids)
+        slots = list(range(first, last))
+        self._used = last
+        self._reserve(last)
+        self._slots.update(zip(ids, slots, strict=True))
+        self._ids[first:last] = ids
+        self._orders[first:last] = np.arange(self._sequence, self._sequence + len(ids))
+        self._sequence += len(ids)
+        return slots
+
+    def release(self, id: str) -> int:
+        """Frees the slot of an id and returns it."""
+        slot = self[id]
+        del self._slots[id]
+        self._ids[slot] = None
+        self._free.append(slot)
+        return slot
+
+    def ids_of(self, slots: Sequence[int] | Int32Array) -> list[str]:
+        """The ids of slots, in the order of addition."""
+        if len(slots) < 2:
+            return [self._ids[slot] for slot in slots]
+        found = np.asarray(slots)
+        ranked = np.sort(found) if self._ascending else found[np.argsort(self._orders[found])]
+        ids: list[str] = self._ids[ranked].tolist()
+        return ids
+
+    def names_of(self, slots: Int32Array) -> pa.Array:
+        """The ids of slots as an Arrow array, as they come; null where a slot is free."""
+        return pa.array(self._ids[slots], pa.string())
+
+    def to_table(self) -> pa.Table:
+        """Ids, slots and orders, with the next order to give as metadata."""
+        slots = self.all_slots()
+        columns = {"id": pa.array(self._slots.keys(), pa.large_string()), "slot": slots, "order": self._orders[slots]}
+        return pa.table(columns).replace_schema_metadata({"sequence": str(self._sequence)})
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> SlotTable:
+        """The table that `to_table` wrote."""
+        self = cls()
+        slots = table["slot"].to_numpy()
+        ids = table["id"].to_pylist()
+        self._sequence = int(table.schema.metadata[b"sequence"])
+        self._slots = dict(zip(ids, slots.tolist(), strict=True))
+        self._used = int(slots.max()) + 1 if len(slots) else 0
+        self._reserve(self._used)
+        self._ids[slots] = np.array(ids, object)
+        self._orders[slots] = table["order"].to_numpy()
+        taken = np.zeros(self._used, bool)
+        taken[slots] = True
+        self._free = np.flatnonzero(~taken).tolist()
+        self._ascending = bool((np.diff(self._orders[np.sort(slots)]) > 0).all())
+        return self
+
+    def _check(self, id: str, known: Iterable[str]) -> None:
+        if not _is_id(id):
+            raise SubscriptionError(f"a subscription id is a non-empty string, not {id!r}")
+        if id in known:
+            raise SubscriptionError(f"there is a subscription '{id}' already; ids must be distinct")
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self._ids):
+            more = max(size, len(self._ids) + len(self._ids) // 4) - len(self._ids)
+            self._ids = np.concatenate([self._ids, np.full(more, None, object)])
+            self._orders = np.concatenate([self._orders, np.zeros(more, np.int64)])
+
+
+def _is_id(id: object) -> bool:
+    return isinstance(id, str) and id != ""

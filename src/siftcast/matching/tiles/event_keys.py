@@ -1,0 +1,152 @@
+"""The keys of one event, read from a mapping with as little Python as possible.
+
+Most attributes are numbers, and most events hold them as plain floats or ints. Those go as doubles into the very
+cells that later hold the keys, and one compiled loop turns all of them at once; the dimensions of numbers come
+first in a segment for that. Anything else takes the careful way through `normalise`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+from siftcast.matching.contract import Attributes, Int64Array
+from siftcast.matching.tiles.index import MISSING
+from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, plain_key
+from siftcast.model.values import Kind, kind_of, lookup, normalise
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NAN, _INFINITY = float("nan"), float("inf")
+_ORDINARY = frozenset({float, int})
+
+
+def _kernel(function: F) -> F:
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
+
+
+@_kernel
+def _turn_numbers(keys: Int64Array, count: int) -> None:
+    """Turns the bits of doubles into keys, in place: see `keys.number_key`."""
+    for place in range(count):
+        bits = keys[place]
+        if bits < 0:
+            bits ^= 0x7FFFFFFFFFFFFFFF
+            if bits == -1:  # minus zero
+                bits = 0
+        if bits > 0x7FF0000000000000 or bits < -0x7FF0000000000001:  # beyond the infinities: NaN
+            bits = MISSING
+        keys[place] = bits
+
+
+class EventKeys:
+    """Reads events for one segment; a list of spare buffers lets several threads read at once without a lock."""
+
+    __slots__ = ("_careful", "_dims", "_get_all", "_numbers", "_pack", "_plain", "_spare")
+
+    def __init__(self, dimensions: list[Dimension], ranks: dict[Dimension, StringRanks]) -> None:
+        """`dimensions` of numbers must come first."""
+        self._dims = len(dimensions)
+        self._numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
+        self._spare: list[tuple[Int64Array, memoryview]] = []
+        readers: dict[Path, _Attribute] = {}
+        for place, dimension in enumerate(dimensions):
+            path, kind = dimension
+            readers.setdefault(path, _Attribute(path)).put(kind, place, ranks.get(dimension))
+        # The plain ones are read in one go if they fill the first cells without a gap.
+        plain = [reader for reader in readers.values() if reader.only_number]
+        whole = [reader.number for reader in plain] == list(range(len(plain))) and len(plain) > 0
+        names = [reader.name for reader in plain] if whole else []
+        self._get_all = itemgetter(*names) if len(names) > 1 else (lambda event: (event[names[0]],))
+        self._pack = struct.Struct(f"={len(names)}d").pack_into if names else None
+        self._plain = plain
+        self._careful = [reader for reader in readers.values() if not reader.only_number]
+
+    def take(self, event: Attributes) -> tuple[Int64Array, memoryview]:
+        """The event's keys in a buffer that must be given back."""
+        held = self._spare.pop() if self._spare else self._new_buffer()
+        keys, cells = held
+        if self._pack is None or not self._read_all(event, cells):
+            for reader in self._plain:
+                cells[reader.number] = float_of(event.get(reader.name))
+        for reader in self._careful:
+            reader.read(event, keys, cells)
+        _turn_numbers(keys, self._numbers)
+        return held
+
+    def _read_all(self, event: Attributes, cells: memoryview) -> bool:
+        """Reads all plain attributes at once if the event has them all and all are ordinary numbers."""
+        try:
+            values = self._get_all(event)
+            if not {*map(type, values)} <= _ORDINARY:
+                return False
+            self._pack(cells, 0, *values)  # type: ignore[misc]  # only called where there is one
+        except (KeyError, OverflowError, struct.error):  # something is missing, or an integer is too large for a double
+            return False
+        return True
+
+    def give_back(self, held: tuple[Int64Array, memoryview]) -> None:
+        """Makes a buffer available for the next event."""
+        self._spare.append(held)
+
+    def _new_buffer(self) -> tuple[Int64Array, memoryview]:
+        keys = np.empty(self._dims, np.int64)
+        return keys, memoryview(keys).cast("B").cast("d")
+
+
+def float_of(value: object) -> float:
+    """The double that stands for any value among numbers: NaN where it is none."""
+    if value is None:
+        return _NAN
+    known = normalise(value)
+    if kind_of(known) is not Kind.NUMBER:
+        return _NAN
+    try:
+        return float(known)  # type: ignore[arg-type]
+    except OverflowError:
+        return _INFINITY if known > 0 else -_INFINITY  # type: ignore[operator]
+
+
+class _Attribute:
+    """Where the value of one attribute goes, depending on its kind."""
+
+    __slots__ = ("_path", "_places", "_presence", "_ranks", "name", "number")
+
+    def __init__(self, path: Path) -> None:
+        self.name = ".".join(path)
+        self._path = path
+        self.number = -1
+        self._presence = -1
+        self._places: dict[Kind, int] = {}
+        self._ranks: StringRanks | None = None
+
+    @property
+    def only_number(self) -> bool:
+        return self.number >= 0 and self._presence < 0 and not self._places and len(self._path) == 1
+
+    def put(self, kind: Kind | str, place: int, ranks: StringRanks | None) -> None:
+        if kind is Kind.NUMBER:
+            self.number = place
+        elif isinstance(kind, Kind):
+            self._places[kind] = place
+            self._ranks = ranks if ranks is not None else self._ranks
+        else:
+            self._presence = place
+
+    def read(self, event: Attributes, keys: Int64Array, cells: memoryview) -> None:
+        raw = event.get(self.name) if len(self._path) == 1 else lookup(event, self.name, self._path)
+        if self._presence >= 0:
+            keys[self._presence] = raw is not None
+        if self.number >= 0:
+            cells[self.number] = float_of(raw)
+        for place in self._places.values():
+            keys[place] = MISSING
+        value = normalise(raw)
+        place = self._places.get(kind_of(value), -1)  # type: ignore[arg-type]
+        if place >= 0:
+            ranks = self._ranks
+            keys[place] = ranks.key(value) if ranks is not None and type(value) is str else plain_key(value)
