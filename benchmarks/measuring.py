@@ -14,6 +14,9 @@ from time import perf_counter
 
 Ask = Callable[[int], Callable[[], object]]
 GROWTH = 4  # by which the number of events grows while a contender is tried
+GAIN = 1.5  # how much cheaper an event must have become for a further try
+WAITED = 5
+REPEATS_MAX = 50
 
 
 class TooSlow(Exception):
@@ -84,8 +87,12 @@ def take_turns(
 
 
 def _warm_up(contender: Contender, round_s: float, slowest_s: float) -> _Runner:
-    """Finds how many events fit a turn; where even all of them are done early, how many repetitions."""
-    count = contender.events_min
+    """Finds how many events fit a turn; where even all of them are done early, how many repetitions.
+
+    Whoever still gains from larger batches is given up to WAITED times its turn: a join has costs that do not depend
+    on the number of events.
+    """
+    count, before = contender.events_min, float("inf")
     while True:
         call = contender.ask(count)
         taken = seconds_of(call)
@@ -93,8 +100,9 @@ def _warm_up(contender: Contender, round_s: float, slowest_s: float) -> _Runner:
             raise TooSlow(f"{taken:.0f} s for {count} event{'s' if count > 1 else ''}")
         if taken < round_s:
             taken = seconds_of(call)  # the first call may have compiled or loaded something
-        if taken * GROWTH > round_s or count >= contender.events_max:
+        full = taken * GROWTH > round_s and taken / count * GAIN > before
+        if full or taken > round_s * WAITED or count >= contender.events_max:
             break
-        count = min(count * GROWTH, contender.events_max)
-    repeats = max(1, min(50, int(round_s / max(taken, 1e-9))))
+        count, before = min(count * GROWTH, contender.events_max), taken / count
+    repeats = max(1, min(REPEATS_MAX, int(round_s / max(taken, 1e-9))))
     return _Runner(contender, call, count, repeats, [])

@@ -18,7 +18,6 @@ class Peer(ABC):
     """Somebody else's way to find the matching subscriptions."""
 
     name: ClassVar[str]
-    named_in_goals: ClassVar[bool] = True  # whether it counts towards "the best of the peers"
 
     @abstractmethod
     def __init__(self, workload: BoxWorkload) -> None:

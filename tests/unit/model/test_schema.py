@@ -68,7 +68,7 @@ def test_schema_is_loaded_from_a_file_and_errors_name_it(tmp_path):
     path.write_text("name = ", encoding="utf-8")
     with pytest.raises(SchemaError, match=r"stocks\.toml: not valid TOML"):
         Schema.load(str(path))
-    with pytest.raises(SchemaError, match="missing.toml: cannot be read"):
+    with pytest.raises(SchemaError, match=r"missing\.toml: cannot be read"):
         Schema.load(tmp_path / "missing.toml")
 
 

@@ -1,0 +1,10 @@
+"""The geometry of interests: events as points, filters as boxes, in the content space of a schema.
+
+Matching does not need it. What partitions the content among servers, peers or Spark tasks does: it cuts the space,
+gives each part to somebody, and must know which parts an event or an interest touches.
+"""
+
+from siftcast.space.box import Box
+from siftcast.space.content_space import Axis, ContentSpace
+
+__all__ = ["Axis", "Box", "ContentSpace"]
