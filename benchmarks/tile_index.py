@@ -59,7 +59,8 @@ def make_w2(density: float, rows: int = 1_000_000, dims: int = 20) -> Workload:
     width = np.repeat(density ** (1 / count), count)
     low, high = ranges(rng, rng.uniform(0.5, 1.5, len(dim)) * width)
     events = rng.integers(0, SCALE, (1000, dims))
-    return Workload(f"W2 {density:5.1%}", rows, dims, np.repeat(np.arange(rows), count), dim, low, high, events)
+    row = np.repeat(np.arange(rows), count)
+    return Workload(f"W2 {density:5.1%}", rows, dims, row, dim, low, high, events)
 
 
 def make_w3(rows: int = 1_000_000, symbols: int = 5_000) -> Workload:
@@ -122,8 +123,8 @@ def report(work: Workload) -> None:
     exists = best_us(lambda: [index.exists(keys) for keys in work.events], len(work.events))
     hits = len(positions) / len(work.events)
     print(
-        f"{work.name}  {batch:9.3f} {numpy_scan:10.1f} {numpy_scan / batch:7.0f}x {hits:9.1f} {one:9.2f} {exists:8.2f}"
-        f" {build_s:8.2f} {index.nbytes / work.rows:8.0f}",
+        f"{work.name}  {batch:9.3f} {numpy_scan:10.1f} {numpy_scan / batch:7.0f}x {hits:9.1f} {one:9.2f}"
+        f" {exists:8.2f} {build_s:8.2f} {index.nbytes / work.rows:8.0f}",
         flush=True,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import inf, nan
+from math import inf, isfinite, nan
 from typing import TypeVar
 
 import numpy as np
@@ -157,7 +157,19 @@ def test_equal_points_do_not_form_a_chain() -> None:
     for slot in range(1_000):
         tree.add(slot, Filter.parse("a < 5"))
         assert tree.exists({"a": 1})
-    assert int(tree.stats()["depth"]) < 30  # type: ignore[call-overload]
+        assert int(tree.stats()["depth"]) < 30  # type: ignore[call-overload]
+
+
+@each_engine
+def test_dead_rows_are_dropped_once_they_prevail(make: type[Engine]) -> None:
+    chosen = unit_filters(300, density=0.3, attributes=2)
+    engine, oracle = filled(make(), chosen), filled(BruteForce(), chosen)
+    engine.settle()
+    for slot in range(300):
+        engine.remove(slot)
+        oracle.remove(slot)
+        check_forms(engine, oracle, {"a0": 0.5, "a1": 0.5})
+        assert int(engine.stats()["rows_held"]) <= 2 * (299 - slot)  # type: ignore[call-overload]
 
 
 def test_violations_fall_as_density_rises() -> None:
@@ -228,6 +240,7 @@ def test_bounds_that_are_no_numbers_match_as_the_oracle_says(make: type[Engine])
     a = Reference(("a",))
     comparisons = [Comparison(operator, a, Literal(bound)) for operator in COMPARATORS for bound in (nan, inf, -inf)]
     chosen = [Filter.of(comparison) for comparison in comparisons] + [~Filter.of(one) for one in comparisons]
+    assert all(isfinite(end) for one in chosen for box in boxes_of(one) for ends in box.bounds.values() for end in ends)
     engine, oracle = filled(make(), chosen), filled(BruteForce(), chosen)
     for value in (-inf, -(10**400), -1e308, 0, 1e308, 10**400, inf, nan, None, "nan"):
         check_forms(engine, oracle, {"a": value})

@@ -219,5 +219,6 @@ def test_portable_kernels_agree_with_a_scan() -> None:
         "    case = make_case(seed=seed, rows=3000, dims=5, most=5, kind=kind, points=0.3, skew=1)\n"
         "    check(case.build(), case)\n"
     )
-    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "PYTHONPATH": os.pathsep.join(["src", ".", *sys.path])}
+    path = os.pathsep.join(["src", ".", *sys.path])
+    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)

@@ -31,7 +31,12 @@ def test_explanation_is_a_tree_of_marks_and_reasons():
         ("a > 1", {"a": 10**5_000}, True, "a is an integer of 16,610 bits"),
         ("a = 'x'", {"a": "y" * 500}, False, "a is '" + "y" * 58 + "…"),
         ("a.b < c", {"a": {"b": 1}, "c": 2}, True, "a.b is 1, c is 2"),
-        ("a > TIMESTAMP '2024-05-01 00:00:00Z'", {"a": datetime(2024, 5, 2)}, True, "a is TIMESTAMP '2024-05-02 00:00:00Z'"),
+        (
+            "a > TIMESTAMP '2024-05-01 00:00:00Z'",
+            {"a": datetime(2024, 5, 2)},
+            True,
+            "a is TIMESTAMP '2024-05-02 00:00:00Z'",
+        ),
         ("a IS NULL", {}, True, "a is missing or null"),
         ("TRUE", {}, True, ""),
         ("NULL", {}, None, ""),

@@ -8,14 +8,14 @@ that similar ones are neighbours (``ordering``), cut into tiles of 512 and packe
                    tile:    a line of 512 rows per (dimension, bucket), ANDed --> may match
                             minus the rows whose end inside the bucket excludes the key --> match
 
-Invariants: results are exact and positions ascend; an index never changes, so any number of threads may match
-at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in tile order
-and ``order`` maps them to rows.
+Invariants: results are exact and positions ascend; an index never changes, so any number of threads may
+match at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in
+tile order and ``order`` maps them to rows.
 
-Cost: an event pays one AND a summarised dimension for 512 tiles, then for each surviving tile and slot about
-two searches in 16 edges, one line and one compare of 8 change points. What limits it now: the visits. Where
-each tile holds several combinations of dimensions, or intervals are wide, most tiles survive the summary and a
-batch is bound by visits x slots; at one to five per cent density the expansion of hits comes next.
+Cost: an event pays one AND a summarised dimension for 512 tiles, then 5 to 10 ns for each slot of each tile
+that survives: a search among at most 128 edges, one line and one compare of 8 change points. What limits it
+now: visits x slots. Where the rows of a tile share two dimensions but differ in the others, a visit meets a
+dozen thin slots that exclude few rows; a million such rows also stream through the cache once a block.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
 hopeless); verifying candidates one by one (needs a copy of every interval by row and a branch per candidate).
@@ -41,7 +41,9 @@ Positions = NDArray[np.int32]
 class TileIndex:
     """An immutable index over conjunctions of intervals; see the module for how it works."""
 
-    __slots__ = ("_address", "_arrays", "_descriptor", "_row_bits", "_scratch", "dims", "order", "rows", "tiles")
+    __slots__ = (
+        "_address", "_arrays", "_descriptor", "_row_bits", "_scratch", "dims", "order", "rows", "tiles"
+    )  # fmt: skip
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Adopt the arrays of ``arrays()``; use ``build`` to make an index from intervals."""
@@ -168,8 +170,8 @@ class TileIndex:
         return parts, int(parts.ctypes.data)
 
     def _scratch_words(self, pairs: int) -> int:
-        visit, summaries = self._descriptor[kernels.PART_VISIT_BYTES], len(self._arrays["summary_table"])
-        return int(kernels.batch_scratch_bytes(visit, summaries, self.tiles, pairs)) // 8 + 1
+        visit, summaries = int(self._descriptor[kernels.PART_VISIT_BYTES]), len(self._arrays["summary_table"])
+        return kernels.batch_bytes(visit, summaries, self.tiles, pairs) // 8 + 1
 
 
 def first_bits(count: int, size: int) -> Bitmap:

@@ -89,19 +89,19 @@ def _host_compresses() -> bool:
 COMPRESSES: bool = _host_compresses()
 
 
-def intrinsic(function: F) -> F:
-    """Numba's intrinsic decorator, typed."""
-    return cast(F, untyped_intrinsic(function))
+def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's intrinsic decorator; a kernel calls the result without the typing context."""
+    return cast("Callable[..., Any]", untyped_intrinsic(function))
 
 
 def kernel(function: F) -> F:
     """Compile once, keep the machine code on disk, and let other threads run meanwhile."""
-    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    return cast("F", numba.njit(cache=True, nogil=True, boundscheck=False)(function))
 
 
 def inlined(function: F) -> F:
     """A piece of a kernel; inlined early, so vectors stay in registers across the call."""
-    return cast(F, numba.njit(inline="always")(function))
+    return cast("F", numba.njit(inline="always")(function))
 
 
 # --- Intrinsics: loads, stores and 512-bit operations ------------------------------------------------------
@@ -152,7 +152,8 @@ def _store(builder: Any, value: Any, address: Any, kind: Any) -> None:
 def _splat(builder: Any, value: Any, kind: Any) -> Any:
     undefined = ir.Constant(kind, ir.Undefined)
     one = builder.insert_element(undefined, value, ir.Constant(INT, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(INT, kind.count), [0] * kind.count))
+    everywhere = ir.Constant(ir.VectorType(INT, kind.count), [0] * kind.count)
+    return builder.shuffle_vector(one, undefined, everywhere)
 
 
 def _compress(builder: Any, value: Any, mask: Any, kind: Any) -> Any:
@@ -254,7 +255,8 @@ def at_most_mask(typing: Any, address: Any, key: Any) -> Any:
     """Eight bits, one for each of the eight int64 at address that is <= key."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        passed = builder.icmp_signed("<=", _load(builder, args[0], LINE_IR), _splat(builder, args[1], LINE_IR))
+        values, keys = _load(builder, args[0], LINE_IR), _splat(builder, args[1], LINE_IR)
+        passed = builder.icmp_signed("<=", values, keys)
         return builder.zext(builder.bitcast(passed, BYTE), LONG)
 
     return int64(int64, int64), generate
@@ -320,7 +322,8 @@ if COMPRESSES:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             line, base, words, bases = args
             lanes = builder.icmp_unsigned("!=", line, ir.Constant(LINE_IR, [0] * 8))
-            starts = builder.add(_splat(builder, base, LINE_IR), ir.Constant(LINE_IR, [64 * i for i in range(8)]))
+            offsets = ir.Constant(LINE_IR, [64 * i for i in range(8)])
+            starts = builder.add(_splat(builder, base, LINE_IR), offsets)
             _store(builder, _compress(builder, line, lanes, LINE_IR), words, LINE_IR)
             _store(builder, _compress(builder, starts, lanes, LINE_IR), bases, LINE_IR)
             mask = builder.zext(builder.bitcast(lanes, BYTE), LONG)
@@ -355,7 +358,7 @@ if COMPRESSES:
 
     @inlined
     def expand_word(word: int, base: int, target: int) -> int:
-        """Write base + number of each set bit as int32 and return their count; 64 lanes may be overwritten."""
+        """Write base + number of each set bit as int32, return the count; 64 lanes may be overwritten."""
         count = count_bits(word)
         expand_first(word, base, target)
         if count > 16:
@@ -459,13 +462,13 @@ def edge_line_count(count: int) -> int:
 
 
 @inlined
-def visit_tile(index: int, tile: int, keys: int, count: int, alive: int, lines: int, scratch: int, ahead: int) -> None:
+def visit_tile(index: int, tile: int, keys: int, count: int, alive: int, lines: int, scratch: int) -> None:
     """Write the exact lines of one tile for up to VISITS_MAX events whose key rows are listed at keys.
 
     Every step loops over the events and has no branch that depends on them: with one event at a time, two
     mispredicted branches a visit cost more than all else. Step 1 ANDs, slot by slot, the line of each event's
     bucket; step 2 lists the events with bits left; step 3 clears, slot by slot, the bits of the change points
-    that these events fail. ``ahead`` is an address to prefetch from, a few cache lines a slot.
+    that these events fail; step 4 tests the rows that are left for loose entries.
     """
     first = load_int32(part(index, PART_SLOT_BEGIN) + 4 * tile)
     last = load_int32(part(index, PART_SLOT_BEGIN) + 4 * tile + 4)
@@ -639,7 +642,7 @@ def exists_at(index: int, keys: int, alive: int, space: int) -> bool:
     count = list_tiles(index, keys, rows, words, tiles)
     store_int64(key_list, keys)
     for i in range(count):
-        visit_tile(index, load_int32(tiles + 4 * i), key_list, 1, alive, line, scratch, 0)
+        visit_tile(index, load_int32(tiles + 4 * i), key_list, 1, alive, line, scratch)
         if word_mask(load_line(line)) != 0:
             return True
     return False
@@ -673,7 +676,7 @@ def match_one(index: int, keys: Any, alive: Any) -> Any:
     store_int64(words, address_of(keys))
     for i in range(count):
         tile, line = load_int32(tiles + 4 * i), lines + LINE_BYTES * i
-        visit_tile(index, tile, words, 1, address_of(alive), line, scratch, 0)
+        visit_tile(index, tile, words, 1, address_of(alive), line, scratch)
     total = count_lines(lines, count)
     positions = np.empty(total + 64, np.int32)
     expand_lines(lines, tiles, count, words, address_of(positions))
@@ -682,10 +685,9 @@ def match_one(index: int, keys: Any, alive: Any) -> Any:
     return positions[:total]
 
 
-@numba.njit  # type: ignore[untyped-decorator]
-def batch_scratch_bytes(visit_bytes: int, summaries: int, tiles: int, pairs: int) -> int:
+def batch_bytes(visit: int, summaries: int, tiles: int, pairs: int) -> int:
     """Bytes that match_many needs for blocks of up to ``pairs`` pairs of an event and a tile."""
-    fixed = visit_bytes + NEAR_BYTES + WORDS_BYTES + 8 * (summaries + tiles + BLOCK_EVENTS) + 1024
+    fixed = visit + NEAR_BYTES + WORDS_BYTES + 8 * (summaries + tiles + BLOCK_EVENTS) + 1024
     return fixed + (LINE_BYTES + 12) * pairs + 1024
 
 
@@ -783,7 +785,7 @@ def visit_pairs(
                     fetch += LINE_BYTES
                 event = load_int64(by_tile + 8 * (chunk + i)) >> 32
                 store_int64(key_list + 8 * i, keys + 8 * event * dims)
-            visit_tile(index, tile, key_list, count, alive, near, scratch, 0)
+            visit_tile(index, tile, key_list, count, alive, near, scratch)
             for i in range(count):
                 pair = load_int64(by_tile + 8 * (chunk + i)) & 0xFFFFFFFF
                 store_line(lines + LINE_BYTES * pair, load_line(near + LINE_BYTES * i))

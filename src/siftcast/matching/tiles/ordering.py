@@ -1,20 +1,23 @@
 """The order of rows in a tile index: rows that match the same events become neighbours.
 
 A tile is skipped as a whole when none of its rows can match, so the order decides how many tiles an event
-visits. Dimensions are ranked: selective equality first, then the rarest, then the narrowest. A row is
-described by its first dimensions in that rank, a, b, c; rows are sorted by ::
+visits. Dimensions are ranked: selective equality first, then the most common, then the narrowest. A row is
+described by its first dimensions in that rank, a and b; rows are sorted by ::
 
-    [dimension and key of a leading equality]  a  b  cell of a  cell of b (snaking)  c  cell of c
+    [dimension and key of a leading equality]   a   b   cell of a   cell of b
 
-A cell is a part of the quantile buckets of the intervals' midpoints. A group (a, b) that fills R tiles is
-cut into sqrt(R) x sqrt(R) cells, so that each tile is about one cell and an event visits about
-(width + 1/sqrt(R))^2 of the tiles. A group smaller than a tile could not prune by b in any case; all such
-groups of one a are lumped together and cut by a alone. Every second row of cells runs backwards, so a tile
-across two cells still covers neighbouring ones.
+A cell is a range of quantiles of the intervals' middles. A group (a, b) that fills R tiles is cut into
+sqrt(R) x sqrt(R) cells, so that each tile is about one cell and an event visits about
+(width + 1/sqrt(R))^2 of the group. Rows whose b is shared by less than four tiles could not prune by it; all
+such rows of one a form a lump that is cut by a alone.
 
-Cost: three sorts of the rows and one of the entries. Rejected: a k-d tree (equal in pruning for the two
-leading dimensions, slower and longer to build); a fixed number of cells (many tiles would cover several
-cells, or a cell several tiles).
+Common dimensions come first because naming them costs little: most rows share them, so few groups arise and
+much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions,
+rarest first makes an event visit 790 tiles with 8 slots each, most common first 430 tiles with 18, most of
+which are small; the latter takes three quarters of the time. A third level (c) helps neither.
+
+Cost: about eight sorts of the rows and one of the entries. Rejected: a k-d tree (equal in pruning for two
+dimensions, slower to build); a fixed number of cells (a tile would cover several, or a cell several tiles).
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ Int64Array = NDArray[np.int64]
 
 EDGES_MAX = 128
 SAMPLE_MAX = 1 << 16
-LEVELS = 3
+LEVELS = 2  # Dimensions that name a group.
 GROUP_ROWS_MIN = 4 * TILE_ROWS
 KEY_MAX = np.iinfo(np.int64).max
 
@@ -111,7 +114,8 @@ def order_rows(entries: Entries, buckets: Buckets) -> NDArray[np.int32]:
     count = np.bincount(entries.row, minlength=entries.rows)
     start = np.cumsum(count) - count
     sizes = np.array([len(edges) + 1 for edges in buckets.edges], np.int64)
-    middle = buckets.middle.astype(np.int64) * 1024 // sizes[entries.dim]  # The middle's quantile, in 1024ths.
+    # The middle's quantile, in 1024ths.
+    middle = buckets.middle.astype(np.int64) * 1024 // sizes[entries.dim]
 
     def nth(number: Int64Array) -> tuple[NDArray[np.bool_], Int64Array]:
         """Whether a row has a dimension of that number in the rank, and its entry (or any)."""

@@ -24,7 +24,7 @@ A slot costs a visit the same time however few rows it has, so dimensions that f
 rows of a tile constrain stay loose: their entries are tested for the rows that survive the slots. A slot
 takes about 40 bytes an entry, a loose entry 20, whatever the number of dimensions.
 
-The summary is the same idea a level up: for every bucket of a dimension, a bitmap of the tiles that may match.
+The summary is the same idea a level up: for each bucket of a dimension, a bitmap of tiles that may match.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def sort_change_points(
 
 
 @kernel
-def distribute(order: Any, values: Any, owners: Any, slot: Any, at: Any, values_out: Any, owners_out: Any) -> None:
+def distribute(
+    order: Any, values: Any, owners: Any, slot: Any, at: Any, values_out: Any, owners_out: Any
+) -> None:
     """Append each change point, taken in the given order, to its slot."""
     for i in order:
         place = at[slot[i]]
@@ -194,7 +196,7 @@ def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shor
 
 @kernel
 def put_edge(data: Any, block: int, edges: int, number: int, value: int) -> None:
-    """Store an edge where find_bucket looks for it: in the block, or in a group whose first is in the block."""
+    """Store an edge where find_bucket looks for it: in the block, or in a group that starts in the block."""
     if edges <= PIVOTS:
         data[block + number] = value
     else:
