@@ -61,7 +61,7 @@ def typed(row):
 @pytest.mark.parametrize("engine", ["auto", "brute_force"])
 @pytest.mark.parametrize("name", FILTERS)
 def test_real_events_match_as_every_filter_says(shared_data, match, write, tmp_path, name, engine):
-    with gzip.open(shared_data / "events" / name, "rt", encoding="utf-8", newline="") as source:
+    with gzip.open(shared_data / "data" / "events" / name, "rt", encoding="utf-8", newline="") as source:
         lines = list(itertools.islice(source, ROWS + 1))
     events = write(name, gzip.compress("".join(lines).encode()))
     filters = {f"f{place}": text for place, text in enumerate(FILTERS[name])}

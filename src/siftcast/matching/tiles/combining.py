@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
 
-import numba
 import numpy as np
 
 from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.keys import Mask
 
-F = TypeVar("F", bound=Callable[..., Any])
 Codes = tuple[Int32Array, Int64Array]
 
 
-def _kernel(function: F) -> F:
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
-
-
-@_kernel
+@kernel
 def distinct_codes(codes: Int32Array, offsets: Int64Array, owners: Int32Array, count: int) -> Codes:
     """Each event's owners once: `owners[code]` of its codes, in order of first appearance."""
     stamps = np.full(count, -1, np.int64)
@@ -37,7 +31,7 @@ def distinct_codes(codes: Int32Array, offsets: Int64Array, owners: Int32Array, c
     return result[:filled], bounds
 
 
-@_kernel
+@kernel
 def _interleave(
     codes: Int32Array, begins: Int64Array, shifts: Int32Array, lasts: Int64Array, result: Int32Array
 ) -> None:

@@ -16,6 +16,7 @@ STAGED_MAX of these, none after `settle`, and none in a batch large enough to pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Self
 
@@ -26,11 +27,14 @@ from siftcast.matching.brute_force import find_rows
 from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
+from siftcast.matching.tiles.compiling import announced
 from siftcast.matching.tiles.loading import Loader
-from siftcast.matching.tiles.rows import RowSet, merge_rows
+from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
+from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
 from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
 from siftcast.matching.tiles.storage import load_segments, save_segments
 from siftcast.model import Filter
+from siftcast.model.values import Kind
 
 STAGED_MAX = 256
 STAGED_WORK_MAX = 20_000  # predicate calls of a batch below which building an index would take longer
@@ -131,10 +135,13 @@ class Tiles(Engine):
         self._tidy()
 
     def _install(self, plain: RowSet, general: RowSet) -> None:
+        _warm_up()
         if len(plain):
             self._adopt(PlainSegment(plain))
         if len(general):
             self._adopt(GeneralSegment(general, self._undecided))
+        if len(plain) + len(general) >= LARGE_ROWS:
+            return_memory()
 
     def _adopt(self, segment: Segment) -> None:
         serial = self._serial
@@ -212,3 +219,19 @@ class Tiles(Engine):
         for segment in load_segments(blobs, engine._undecided):
             engine._adopt(segment)
         return engine
+
+
+@cache
+def _warm_up() -> None:
+    """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
+    rows = RowBuilder()
+    for slot in range(2):
+        rows.add_box(slot, [((("x",), Kind.NUMBER), 0, 1)])
+    built = rows.finish()
+    with announced():
+        tiny = Tiles()
+        tiny._adopt(PlainSegment(built))
+        tiny._adopt(GeneralSegment(built, {}))
+        tiny.find_batch(pa.table({"x": [0.0]}))
+        tiny.find({"x": 0.0})
+        tiny.exists({"x": 0.0})

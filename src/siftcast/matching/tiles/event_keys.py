@@ -8,28 +8,21 @@ first in a segment for that. Anything else takes the careful way through `normal
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 
 from siftcast.matching.contract import Attributes, Int64Array
+from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, plain_key
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
-F = TypeVar("F", bound=Callable[..., Any])
 _NAN, _INFINITY = float("nan"), float("inf")
 _ORDINARY = frozenset({float, int})
 
 
-def _kernel(function: F) -> F:
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
-
-
-@_kernel
+@kernel
 def _turn_numbers(keys: Int64Array, count: int) -> None:
     """Turns the bits of doubles into keys, in place: see `keys.number_key`."""
     for place in range(count):

@@ -32,7 +32,7 @@ from . import kernels, packing
 from .ordering import Int64Array, IntArray, bucket_entries, group_entries, order_rows
 
 MISSING: int = int(np.iinfo(np.int64).min)
-PAIRS_MAX = 1 << 19  # Pairs of an event and a tile in one block; bounds the scratch space to 40 MB.
+PAIRS_MAX = 1 << 20  # Pairs of an event and a tile in one block; bounds the scratch space to 80 MB.
 
 Bitmap = NDArray[np.uint64]
 Positions = NDArray[np.int32]

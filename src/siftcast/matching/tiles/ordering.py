@@ -14,7 +14,7 @@ such rows of one a form a lump that is cut by a alone.
 Common dimensions come first because naming them costs little: most rows share them, so few groups arise and
 much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions,
 rarest first makes an event visit 790 tiles with 8 slots each, most common first 430 tiles with 18, most of
-which are small; the latter takes three quarters of the time. A third level (c) helps neither.
+which are small; the latter takes about four fifths of the time. A third level helps neither.
 
 Cost: about eight sorts of the rows and one of the entries. Rejected: a k-d tree (equal in pruning for two
 dimensions, slower to build); a fixed number of cells (a tile would cover several, or a cell several tiles).
