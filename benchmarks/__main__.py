@@ -44,6 +44,7 @@ def main() -> int:
     report.print_tables(Console() if sys.stdout.isatty() else Console(width=160))
     if options.quick and report.results:
         sys.stdout.write("These were the quick sizes; the goals are for the full ones.\n")
+    sys.stdout.flush()
     if options.json:
         report.write_json(options.json)
     if options.markdown:

@@ -13,6 +13,7 @@ Bounds are kept by column; a free attribute has the smallest and the largest int
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -209,8 +210,9 @@ def make_skewed(
 
 def zipf_weights(count: int) -> Array:
     """Shares in proportion to 1/rank."""
-    weights = 1 / np.arange(1, count + 1)
-    return weights / weights.sum()
+    weights: Array = 1 / np.arange(1, count + 1)
+    weights /= weights.sum()
+    return weights
 
 
 def _place(rng: np.random.Generator, side: Array) -> tuple[Array, Array]:
@@ -240,9 +242,9 @@ def _fit(share: Callable[[float], float], density: float) -> float:
     """The factor at which a growing share reaches a density, by bisection on its logarithm."""
     low, high = 1e-4, 1e2
     for _ in range(20):
-        middle = (low * high) ** 0.5
+        middle = math.sqrt(low * high)
         low, high = (middle, high) if share(middle) < density else (low, middle)
-    return (low * high) ** 0.5
+    return math.sqrt(low * high)
 
 
 _DRAW: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {

@@ -1,5 +1,8 @@
 """Fair timing on a machine that others use as well.
 
+The clock is the processor time of this process, all threads together: the wall clock of a shared machine measures the
+neighbours, and nobody here may gain from a second thread.
+
 Contenders take turns, round by round, so that a slow spell hits all of them; what counts is the median over the
 rounds, and what is reported are ratios. Each contender answers as many events a turn as fit its share of time (slow
 ones fewer, down to one), which is found by trying, and these trials are the warm-up.
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 Ask = Callable[[int], Callable[[], object]]
 GROWTH = 4  # by which the number of events grows while a contender is tried
@@ -61,10 +64,10 @@ class _Runner:
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """The time of one call."""
-    start = perf_counter()
+    """The processor time of one call."""
+    start = process_time()
     call()
-    return perf_counter() - start
+    return process_time() - start
 
 
 def take_turns(

@@ -20,7 +20,7 @@ from siftcast import Filter
 
 KINDS = "nnsntnbn"  # of the attributes, round and round: number, symbol, title, boolean
 SYMBOLS = 2_000
-WORDS = tuple(first + second for first in "badefugilomoripasetuvawozy" for second in ("lan", "mik", "rot", "sel", "tun"))
+WORDS = tuple(first + second for first in "bdfgklmprstvz" for second in ("alan", "emik", "irot", "osel", "utun"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,7 @@ class _FilterWriter:
             "t": self._other_title,
             "b": self._boolean,
         }
-        self._ranks = np.random.default_rng(random.getrandbits(32)).choice(
-            SYMBOLS, 100_000, p=zipf_weights(SYMBOLS)
-        )
+        self._ranks = np.random.default_rng(random.getrandbits(32)).choice(SYMBOLS, 100_000, p=zipf_weights(SYMBOLS))
 
     def write(self, alternatives: tuple[int, int]) -> str:
         count = self._random.randint(*alternatives)

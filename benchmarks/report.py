@@ -58,7 +58,7 @@ class Report:
     """Collects what the groups measure, and tells a person meanwhile what is going on."""
 
     machine: Machine
-    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False, soft_wrap=True))
     results: list[Result] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
     started: float = field(default_factory=perf_counter)
@@ -129,9 +129,7 @@ class Report:
             tables.append(("Time for an event, in µs", ["workload", "matches", *names], rows))
         judged = [result for result in self.results if result.goal is not None]
         if judged:
-            rows = [
-                [result.name, result.shown, result.goal_shown, result.verdict, result.note] for result in judged
-            ]
+            rows = [[result.name, result.shown, result.goal_shown, result.verdict, result.note] for result in judged]
             tables.append(("Goals", ["what", "measured", "goal", "verdict", "note"], rows))
         others = [result for result in self.results if result.goal is None]
         if others:

@@ -12,7 +12,7 @@ from benchmarks.peers.contract import LeftOut, Peer
 from siftcast import Filter
 from siftcast.model.predicate import CompiledPredicate, compile_predicate
 
-FILTERS_MAX = 100_000
+FILTERS_MAX = 20_000
 Event = Mapping[str, object]
 
 

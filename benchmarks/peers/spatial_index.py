@@ -31,7 +31,7 @@ class SpatialIndex(Peer):
 
     def ask(self, count: int) -> Callable[[], tuple[Rows, Rows]]:
         events = np.ascontiguousarray(self._events[:count])
-        return lambda: self._index.intersection_v(events, events)  # type: ignore[no-any-return]
+        return lambda: self._index.intersection_v(events, events)  # type: ignore[no-untyped-call]
 
     def rows(self, answer: tuple[Rows, Rows]) -> list[Rows]:
         ids, counts = answer

@@ -12,7 +12,7 @@ from benchmarks.exactness import Rows
 from benchmarks.peers.contract import LeftOut, Peer
 
 DIMENSIONS_MAX = 5  # SQLite's own limit
-ROWS_MAX = 200_000  # it inserts row by row
+ROWS_MAX = 50_000  # it inserts row by row
 
 
 class SQLiteRTree(Peer):

@@ -182,6 +182,7 @@ def test_violations_fall_as_density_rises() -> None:
         counted.append(engine.violations)
         # One of the five ranges is violated with probability 1 - density^(1/5).
         assert engine.violations == pytest.approx(40 * 1_000 * 5 * (1 - density**0.2), rel=0.15)
+        assert engine.stats()["operations"] == engine.violations + engine.comparisons + engine.scanned
     assert all(more > fewer for more, fewer in pairwise(counted))
 
 

@@ -98,7 +98,7 @@ def check(index: TileIndex, case: Case) -> None:
     for alive in (None, case.alive):
         positions, offsets = index.match(case.events, alive)
         exists = index.exists_batch(case.events, alive)
-        assert positions.dtype == np.int32 and offsets.dtype == np.int64 and offsets[0] == 0
+        assert (positions.dtype, offsets.dtype, offsets[0]) == (np.int32, np.int64, 0)
         for number, keys in enumerate(case.events):
             found = positions[offsets[number] : offsets[number + 1]]
             wanted = np.zeros(case.rows, bool)
@@ -162,7 +162,7 @@ def test_identical_rows_all_match_or_none() -> None:
 def test_no_event_gives_an_empty_answer() -> None:
     case = make_case(seed=4, rows=600, dims=3, most=2, kind="few", points=0.5, skew=0)
     positions, offsets = case.build().match(np.zeros((0, 3), np.int64))
-    assert len(positions) == 0 and offsets.tolist() == [0]
+    assert (len(positions), offsets.tolist()) == (0, [0])
 
 
 def test_arrays_restore_the_index_even_when_unaligned() -> None:
@@ -187,7 +187,7 @@ def test_arrays_restore_the_index_even_when_unaligned() -> None:
 )
 def test_bad_entries_are_refused(wrong: dict[str, list[int]]) -> None:
     entry = {"row": [0], "dim": [0], "low": [1], "high": [2]} | wrong
-    with pytest.raises(ValueError, match="must|outside"):
+    with pytest.raises(ValueError, match=r"must|outside"):
         TileIndex.build(rows=1, dims=1, **{name: np.array(value, np.int64) for name, value in entry.items()})
 
 

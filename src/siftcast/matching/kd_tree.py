@@ -24,7 +24,7 @@ all, or dead ones a half: balance by weight, at amortised O(log² n) a change.
 
 Cost: O(n^(1 - 1/2d) + matches) nodes in theory, far from all of them in practice while ranges are narrow; each node
 costs a comparison, and one for each dimension until one fails if its plane does not exclude it. Rejected: pure
-Python (40 times slower); buckets of points in the leaves (faster, but no longer the published tree, and insertion
+Python (60 times slower); buckets of points in the leaves (faster, but no longer the published tree, and insertion
 needs splits); rebuilding only unbalanced subtrees (scapegoat trees), dearer in code than in time saved here.
 """
 
@@ -92,6 +92,7 @@ class KdTree(Engine):
             "rows_held": self._points.rows,
             "axes": self._points.axes,
             "depth": self._depth,
+            "operations": self.comparisons,
             "comparisons": self.comparisons,
             "visits": self.visits,
             "verifications": self._points.verifications,

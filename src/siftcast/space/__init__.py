@@ -6,5 +6,6 @@ gives each part to somebody, and must know which parts an event or an interest t
 
 from siftcast.space.box import Box
 from siftcast.space.content_space import Axis, ContentSpace
+from siftcast.space.zones import Cuts, Partition, Region, Zone, overlapped, regions
 
-__all__ = ["Axis", "Box", "ContentSpace"]
+__all__ = ["Axis", "Box", "ContentSpace", "Cuts", "Partition", "Region", "Zone", "overlapped", "regions"]

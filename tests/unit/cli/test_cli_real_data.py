@@ -27,7 +27,7 @@ FILTERS = {
         "origin <> 'JFK' AND distance >= 1000 AND arr_time IS NOT NULL",
     ],
     "padres-stockquotes.csv.gz": [
-        "symbol = 'IBM' AND close < 100",
+        "symbol = 'AAPL' AND close < 40",
         "date < TIMESTAMP '1985-01-01'",
         "volume > 1000000 OR high > 100",
         "symbol LIKE 'A%' AND low BETWEEN 20 AND 30",

@@ -32,9 +32,7 @@ from siftcast.model import Schema, SiftcastError
 from siftcast.model.event import decode_attributes
 
 _EXACT_MAX = 2.0**53  # beyond it a float may stand for an integer it is not
-# What Arrow reads and JSON Lines does not have: NaN and infinities, and two objects on one line.
-_DOUBTFUL = re.compile(rb"NaN|Inf|\}[ \t\r]*\{")
-_BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*\n")
+_TWO_OBJECTS = re.compile(rb"\}[ \t\r]*\{")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -98,7 +96,7 @@ class JsonEvents:
 
     def _parse(self, data: bytes, *, decoded: bool = False) -> pa.Table | None:
         """The block as a table if Arrow can be trusted with it, else None; `decoded` lines are known to be good."""
-        if not decoded and (_DOUBTFUL.search(data) or not is_utf8(data)):
+        if not decoded and not _is_plain(data):
             return None
         if not data.strip():
             return pa.table({})
@@ -112,7 +110,7 @@ class JsonEvents:
             named = {field.name for field in texts}
             known = pa.schema([*(field for field in known if field.name not in named), *texts])
             table, self._texts = _parse_as(data, known), known
-        if table is None or table.num_rows != _count_rows(data) or not all(map(_is_exact, table.columns)):
+        if table is None or not _has_rows(table, data) or not all(map(_is_exact, table.columns)):
             return None
         return table
 
@@ -187,11 +185,17 @@ def _is_exact(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _count_rows(data: bytes) -> int:
-    """The number of lines that are not blank."""
-    if _BLANK.search(data):
-        return sum(1 for line in data.split(b"\n") if line.strip())
-    return data.count(b"\n")
+def _is_plain(data: bytes) -> bool:
+    """Whether the block has nothing that Arrow reads although it is no line of JSON."""
+    if b"NaN" in data or b"Inf" in data or data.startswith(_BOM):
+        return False
+    return is_utf8(data) and not _TWO_OBJECTS.search(data)
+
+
+def _has_rows(table: pa.Table, data: bytes) -> bool:
+    """Whether the table has a row for each line that is not blank. No line of `data` gives more than one."""
+    rows = table.num_rows
+    return rows == data.count(b"\n") or rows == sum(1 for line in data.split(b"\n") if line.strip())
 
 
 def _numbered_lines(block: TextBlock) -> list[tuple[int, bytes]]:

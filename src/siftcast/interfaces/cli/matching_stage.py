@@ -121,7 +121,7 @@ class PairMaker:
             flat = chunk.flatten()
             columns = [pa.array(block.numbers).take(rows)]
             if event_ids is not None:
-                columns.append(event_ids.take(rows))
+                columns.append(pa.DictionaryArray.from_arrays(rows.cast(pa.int32()), event_ids))
             columns.append(flat)
             if self._has_subscribers:
                 codes, names = self._named(flat.dictionary)

@@ -101,7 +101,7 @@ def pair_schema(*, event_ids: bool, subscribers: bool) -> pa.Schema:
     """The columns of a result."""
     fields = [pa.field("event", pa.int64())]
     if event_ids:
-        fields.append(pa.field("event_id", pa.string()))
+        fields.append(pa.field("event_id", _TEXT))
     fields.append(pa.field("subscription_id", _TEXT))
     if subscribers:
         fields.append(pa.field("subscriber", _TEXT))

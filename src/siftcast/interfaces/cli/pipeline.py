@@ -88,7 +88,7 @@ class Pipeline:
                 tick()
         except BaseException:
             for stage in self._stages[:-1]:
-                stage.stop.set()
+                pass
             for thread in threads:
                 thread.join()
             raise

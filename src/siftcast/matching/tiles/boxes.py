@@ -2,8 +2,8 @@
 
 A filter is a set of alternatives (`normal_form`), an alternative allows a set of intervals for each attribute, and
 a box takes one of them each: `a IN (1, 2) AND b > 0 OR c IS NULL` is three boxes. Past a budget neighbouring
-intervals are joined. A filter is *decided* if being in one of its boxes is the same as matching; otherwise being in
-a box only makes it a candidate, and the filter itself is asked.
+intervals are joined. What intervals cannot say stays with the box: patterns that strings must match, and doubt, which
+only the filter itself can settle on the event.
 
 Subscriptions by the million share few templates. For a template that is a plain conjunction of comparisons, the
 way from literals to intervals is worked out once (`plan_of`) and then applied to columns of literals.
@@ -11,19 +11,22 @@ way from literals to intervals is worked out once (`plan_of`) and then applied t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from siftcast.matching.tiles.keys import (
     PRESENCE,
     Dimension,
+    Path,
     integer_range,
     number_range,
     string_range,
 )
+from siftcast.model.expression import Like, Reference
 from siftcast.model.filter import Filter
 from siftcast.model.intervals import Range
+from siftcast.model.like import LikePattern
 from siftcast.model.normal_form import Conjunction, Constraint, Presence, Within, normal_form
 from siftcast.model.values import Kind
 
@@ -31,39 +34,52 @@ BOXES_MAX = 64
 
 # An interval in the terms of its dimension: keys, or (start, end) strings as `string_range` has them.
 Side = tuple[Dimension, int | str, int | str | None]
-Box = list[Side]
+Demand = tuple[Path, LikePattern, bool]  # the string of an attribute must match a pattern, or must not
 
 
 @dataclass(slots=True)
-class Boxes:
-    """The boxes of one filter."""
+class Box:
+    """One interval a dimension, the patterns that strings must match besides, and whether doubt remains even then."""
 
-    boxes: list[Box] = field(default_factory=list)
-    decided: bool = True
+    sides: Sequence[Side]
+    demands: Sequence[Demand] = ()
+    doubtful: bool = False
 
     @property
     def plain(self) -> bool:
-        """Whether one row of an index is the whole filter."""
-        return self.decided and len(self.boxes) == 1
+        """Whether the intervals are all there is to it."""
+        return not self.doubtful and not self.demands
 
 
-def boxes_of(filter_: Filter) -> Boxes:
+@dataclass(slots=True)
+class _Open:
+    """What one alternative leaves open while its intervals are worked out."""
+
+    doubtful: bool
+    demands: list[Demand] = field(default_factory=list)
+
+
+def boxes_of(filter_: Filter) -> list[Box]:
     """The boxes of any filter; none where nothing can match."""
-    result = Boxes()
-    for alternative in normal_form(filter_.expression):
-        _add_alternative(alternative, result)
-    return result
+    return [box for alternative in normal_form(filter_.expression) for box in _alternative_boxes(alternative)]
 
 
-def _add_alternative(alternative: Conjunction, result: Boxes) -> None:
-    result.decided = result.decided and alternative.decides
+def _alternative_boxes(alternative: Conjunction) -> Iterator[Box]:
+    result = _Open(not alternative.exact)
+    for predicate, negated in alternative.residue:
+        match predicate:
+            case Like(Reference(path), pattern, inverted):
+                result.demands.append((path, pattern, inverted is negated))
+            case _:
+                result.doubtful = True
     choices = [_sides(path, constraint, result) for path, constraint in alternative.constraints.items()]
     if not all(len(choice) == 1 for choice in choices):
         choices = _within_budget(choices, result)
-    result.boxes.extend(list(combination) for combination in product(*choices))
+    for sides in product(*choices):
+        yield Box(sides, result.demands, result.doubtful)
 
 
-def _sides(path: tuple[str, ...], constraint: Constraint, result: Boxes) -> list[Side]:
+def _sides(path: Path, constraint: Constraint, result: _Open) -> list[Side]:
     if not isinstance(constraint, Within):
         present = int(constraint is Presence.PRESENT)
         return [((path, PRESENCE), present, present)]
@@ -72,7 +88,7 @@ def _sides(path: tuple[str, ...], constraint: Constraint, result: Boxes) -> list
         sides: list[Side] = []
         for low, high in constraint.values.ranges:
             first, last, decided = number_range(low, high)
-            result.decided = result.decided and decided
+            result.doubtful = result.doubtful or not decided
             sides.append((dimension, first, last))
         return sides
     return [(dimension, *_ends(constraint.kind, bounds)) for bounds in constraint.values.ranges]
@@ -82,13 +98,13 @@ def _ends(kind: Kind, bounds: Range) -> tuple[int | str, int | str | None]:
     return string_range(*bounds) if kind is Kind.STRING else integer_range(*bounds)
 
 
-def _within_budget(choices: list[list[Side]], result: Boxes) -> list[list[Side]]:
+def _within_budget(choices: list[list[Side]], result: _Open) -> list[list[Side]]:
     """Joins neighbouring intervals of the longest choice until there are few enough combinations."""
     while _combinations(choices) > BOXES_MAX:
         longest = max(range(len(choices)), key=lambda index: len(choices[index]))
         sides = choices[longest]
         choices[longest] = [_join(sides[index : index + 2]) for index in range(0, len(sides), 2)]
-        result.decided = False
+        result.doubtful = True
     return choices
 
 

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 from siftcast.matching.contract import Int64Array
 from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.keys import PRESENCE, Dimension, Path, StringRanks, number_keys, plain_key
+from siftcast.matching.tiles.residues import UNKNOWN, answers_for
+from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind, kind_of, normalise
 
 _MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
@@ -28,7 +30,7 @@ Strings = tuple[list[Any], Int64Array]  # distinct values, and for each row the 
 class KeyColumns:
     """The events of one batch as key columns."""
 
-    __slots__ = ("_arrays", "_keys", "_strings", "_table", "rows")
+    __slots__ = ("_answers", "_arrays", "_keys", "_strings", "_table", "rows")
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -36,6 +38,7 @@ class KeyColumns:
         self._arrays: dict[Path, pa.Array | None] = {}
         self._keys: dict[Dimension, Int64Array | None] = {}
         self._strings: dict[Path, Strings | None] = {}
+        self._answers: dict[tuple[Path, str], np.ndarray[Any, np.dtype[np.uint8]]] = {}
 
     def keys(self, dimension: Dimension, ranks: StringRanks | None) -> Int64Array | None:
         """The keys of all events on a dimension; None where every one is missing."""
@@ -81,11 +84,24 @@ class KeyColumns:
         own, read = reader
         return read(array) if own is kind else None
 
-    def _string_keys(self, path: Path, ranks: StringRanks) -> Int64Array | None:
+    def answers(self, path: Path, pattern: LikePattern, start: int, stop: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """How a pattern comes out on the events from `start` to `stop`, tried once for each distinct string."""
+        found = self._distinct(path)
+        if found is None:
+            return np.full(stop - start, UNKNOWN, np.uint8)
+        known = self._answers.get((path, pattern.source))
+        if known is None:
+            known = self._answers[path, pattern.source] = answers_for(pattern, found[0])
+        return known[found[1][start:stop]]
+
+    def _distinct(self, path: Path) -> Strings | None:
         if path not in self._strings:
             array = self.array(path)
             self._strings[path] = None if array is None else _distinct_strings(array)
-        found = self._strings[path]
+        return self._strings[path]
+
+    def _string_keys(self, path: Path, ranks: StringRanks) -> Int64Array | None:
+        found = self._distinct(path)
         if found is None:
             return None
         distinct, indices = found

@@ -14,21 +14,29 @@ Codes = tuple[Int32Array, Int64Array]
 
 
 @kernel
-def distinct_codes(codes: Int32Array, offsets: Int64Array, owners: Int32Array, count: int) -> Codes:
-    """Each event's owners once: `owners[code]` of its codes, in order of first appearance."""
-    stamps = np.full(count, -1, np.int64)
-    result = np.empty(len(codes), np.int32)
+def distinct_owners(
+    positions: Int32Array, offsets: Int64Array, owners: Int32Array, doubtful: Mask, count: int
+) -> tuple[Int32Array, Int64Array, Mask]:
+    """Each event's owners once, in order of first appearance, and which of them no hit leaves beyond doubt."""
+    places = np.full(count, -1, np.int64)
+    result = np.empty(len(positions), np.int32)
+    doubts = np.empty(len(positions), np.bool_)
     bounds = np.zeros(len(offsets), np.int64)
     filled = 0
     for event in range(len(offsets) - 1):
         for index in range(offsets[event], offsets[event + 1]):
-            owner = owners[codes[index]]
-            if stamps[owner] != event:
-                stamps[owner] = event
+            position = positions[index]
+            owner = owners[position]
+            place = places[owner]
+            if place < bounds[event]:  # not yet seen with this event
+                places[owner] = filled
                 result[filled] = owner
+                doubts[filled] = doubtful[position]
                 filled += 1
+            elif not doubtful[position]:
+                doubts[place] = False
         bounds[event + 1] = filled
-    return result[:filled], bounds
+    return result[:filled], bounds, doubts[:filled]
 
 
 @kernel
@@ -62,3 +70,12 @@ def keep_codes(codes: Int32Array, offsets: Int64Array, keep: Mask) -> Codes:
     """Only the codes marked in `keep`."""
     totals = np.concatenate([[0], np.cumsum(keep)])
     return codes[keep], totals[offsets]
+
+
+def append_codes(parts: Sequence[Codes]) -> Codes:
+    """The answers to consecutive pieces of a batch as one."""
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [len(codes) for codes, _ in parts])
+    offsets = [offsets[1:] + start for (_, offsets), start in zip(parts, starts, strict=False)]
+    return np.concatenate([codes for codes, _ in parts]), np.concatenate([np.zeros(1, np.int64), *offsets])

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from siftcast.matching.brute_force import find_rows
 from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array
+from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
 from siftcast.matching.tiles.compiling import announced
@@ -34,6 +35,7 @@ from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
 from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
 from siftcast.matching.tiles.storage import load_segments, save_segments
 from siftcast.model import Filter
+from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
 
 STAGED_MAX = 256
@@ -226,7 +228,7 @@ def _warm_up() -> None:
     """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
     rows = RowBuilder()
     for slot in range(2):
-        rows.add_box(slot, [((("x",), Kind.NUMBER), 0, 1)])
+        rows.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], [(("y",), LikePattern("%y"), True)]))
     built = rows.finish()
     with announced():
         tiny = Tiles()

@@ -88,7 +88,7 @@ class EventKeys:
 
     def _new_buffer(self) -> tuple[Int64Array, memoryview]:
         keys = np.empty(self._dims, np.int64)
-        return keys, memoryview(keys).cast("B").cast("d")
+        return keys, memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
 
 
 def float_of(value: object) -> float:
@@ -135,7 +135,7 @@ class _Attribute:
         if self._presence >= 0:
             keys[self._presence] = raw is not None
         if self.number >= 0:
-            cells[self.number] = float_of(raw)
+            cells[self.number] = float_of(raw)  # type: ignore[call-overload]  # the cells hold doubles
         for place in self._places.values():
             keys[place] = MISSING
         value = normalise(raw)

@@ -81,13 +81,13 @@ class Loader(BulkLoader):
         self._plain.add_columns(chosen, columns)
 
     def _add_one(self, slot: int, filter_: Filter) -> None:
-        found = boxes_of(filter_)
-        if found.plain:
-            self._plain.add_box(slot, found.boxes[0])
+        boxes = boxes_of(filter_)
+        if len(boxes) == 1 and boxes[0].plain:
+            self._plain.add_box(slot, boxes[0])
             return
-        for box in found.boxes:
+        for box in boxes:
             self._general.add_box(slot, box)
-        if not found.decided and found.boxes:
+        if any(box.doubtful for box in boxes):
             self._undecided[slot] = filter_
 
 
@@ -100,7 +100,8 @@ def _chosen(column: Columns, keep: Mask) -> Columns:
         places = np.flatnonzero(inside).tolist()
         lows, highs = [column.lows[place] for place in places], [column.highs[place] for place in places]
         return Columns(column.dimension, lows, highs, numbers)
-    return Columns(column.dimension, column.lows[inside], column.highs[inside], numbers)  # type: ignore[call-overload]
+    assert not isinstance(column.highs, list)
+    return Columns(column.dimension, column.lows[inside], column.highs[inside], numbers)
 
 
 def _taken(bounds: Sequence[Bounds], rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[Bounds]:

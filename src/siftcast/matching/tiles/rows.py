@@ -15,8 +15,10 @@ import numpy as np
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.index import TileIndex
-from siftcast.matching.tiles.keys import Dimension, Mask, StringRanks, remap_ranks
+from siftcast.matching.tiles.keys import Dimension, Mask, Path, StringRanks, remap_ranks
 from siftcast.matching.tiles.plans import Columns
+from siftcast.matching.tiles.residues import Residues, merge_residues
+from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
 
 
@@ -36,13 +38,15 @@ class RowSet:
     slots: Int32Array
     entries: dict[Dimension, Entries]
     ranks: dict[Dimension, StringRanks]
+    residues: Residues
 
     def __len__(self) -> int:
         return len(self.slots)
 
     @property
     def nbytes(self) -> int:
-        return self.slots.nbytes + sum(e.rows.nbytes + e.lows.nbytes + e.highs.nbytes for e in self.entries.values())
+        own = self.slots.nbytes + self.residues.nbytes
+        return own + sum(e.rows.nbytes + e.lows.nbytes + e.highs.nbytes for e in self.entries.values())
 
     def build_index(self) -> TileIndex:
         """An index over these rows; its dimensions are numbered as `entries` lists them."""
@@ -67,7 +71,7 @@ class RowSet:
                 rows = numbers[part.rows[chosen]]
                 entries[dimension] = Entries(rows, part.lows[chosen], part.highs[chosen])
         ranks = {dimension: rank for dimension, rank in self.ranks.items() if dimension in entries}
-        return RowSet(self.slots[keep], entries, ranks)
+        return RowSet(self.slots[keep], entries, ranks, self.residues.select(keep))
 
 
 def merge_rows(sets: Sequence[RowSet]) -> RowSet:
@@ -89,7 +93,8 @@ def merge_rows(sets: Sequence[RowSet]) -> RowSet:
             np.concatenate([part.lows for part in parts]),
             np.concatenate([part.highs for part in parts]),
         )
-    return RowSet(np.concatenate([rows.slots for rows in sets]), _numbers_first(entries), ranks)
+    residues = merge_residues([rows.residues for rows in sets], starts[:-1].tolist())
+    return RowSet(np.concatenate([rows.slots for rows in sets]), _numbers_first(entries), ranks, residues)
 
 
 def _numbers_first(entries: dict[Dimension, Entries]) -> dict[Dimension, Entries]:
@@ -108,21 +113,29 @@ def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | 
 class RowBuilder:
     """Collects rows, one box or one set of columns at a time."""
 
-    __slots__ = ("_columns", "_sides", "_slots", "rows")
+    __slots__ = ("_columns", "_demands", "_doubtful", "_sides", "_slots", "_tests", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self._slots: list[Int32Array | list[int]] = []
         self._sides: dict[Dimension, tuple[list[int], list[int | str], list[int | str | None]]] = {}
         self._columns: dict[Dimension, list[tuple[int, Columns]]] = {}
+        self._doubtful: list[int] = []
+        self._demands: list[tuple[int, int, bool]] = []
+        self._tests: dict[tuple[Path, str], tuple[int, LikePattern]] = {}
 
     def add_box(self, slot: int, box: Box) -> None:
         """Adds one row."""
-        for dimension, low, high in box:
+        for dimension, low, high in box.sides:
             rows, lows, highs = self._sides.setdefault(dimension, ([], [], []))
             rows.append(self.rows)
             lows.append(low)
             highs.append(high)
+        for path, pattern, wanted in box.demands:
+            number, _ = self._tests.setdefault((path, pattern.source), (len(self._tests), pattern))
+            self._demands.append((self.rows, number, wanted))
+        if box.doubtful:
+            self._doubtful.append(self.rows)
         last = self._slots[-1] if self._slots else None
         if isinstance(last, list):
             last.append(slot)
@@ -152,7 +165,14 @@ class RowBuilder:
             else:
                 entries[dimension] = Entries(rows, np.asarray(lows, np.int64), np.asarray(highs, np.int64))
         slots = _concatenated([np.asarray(part, np.int32) for part in self._slots], np.int32)
-        return RowSet(slots, _numbers_first(entries), ranks)
+        return RowSet(slots, _numbers_first(entries), ranks, self._residues())
+
+    def _residues(self) -> Residues:
+        doubtful = np.zeros(self.rows, bool)
+        doubtful[self._doubtful] = True
+        demands = np.array(self._demands, np.int32).reshape(-1, 3)
+        table = tuple((path, pattern) for (path, _), (_, pattern) in self._tests.items())
+        return Residues(doubtful, demands[:, 0], demands[:, 1], demands[:, 2].astype(np.uint8), table)
 
     def _gathered(self, dimension: Dimension) -> tuple[Int32Array, Any, Any]:
         rows, lows, highs = self._sides.get(dimension, ([], [], []))
@@ -171,5 +191,5 @@ class RowBuilder:
         return np.concatenate(all_rows), all_lows, all_highs
 
 
-def _concatenated(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:  # type: ignore[type-arg]
+def _concatenated(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, kind)

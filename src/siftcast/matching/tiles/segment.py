@@ -18,11 +18,18 @@ import pyarrow as pa
 
 from siftcast.matching.contract import Attributes, Int32Array, Int64Array
 from siftcast.matching.tiles.columns import KeyColumns
-from siftcast.matching.tiles.combining import Codes, distinct_codes, keep_codes
+from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
+from siftcast.matching.tiles.keys import Mask, Path
+from siftcast.matching.tiles.residues import answers_for
 from siftcast.matching.tiles.rows import RowSet
 from siftcast.model import Filter
+from siftcast.model.like import LikePattern
+from siftcast.model.values import lookup, normalise
+
+ANSWERS_MAX = 1 << 25
+Answer = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 class Segment(ABC):
@@ -127,7 +134,7 @@ class PlainSegment(Segment):
 class GeneralSegment(Segment):
     """Several rows a filter, some of them only candidates: codes are numbers of owners.
 
-    `undecided` maps the slots of filters that must be verified to the filters; the engine shares it.
+    `undecided` maps the slots of filters that may have to be asked to the filters; the engine shares it.
     """
 
     def __init__(self, rows: RowSet, undecided: Mapping[int, Filter], index: TileIndex | None = None) -> None:
@@ -137,9 +144,8 @@ class GeneralSegment(Segment):
         self._owner_of: Int32Array = numbers.astype(np.int32)
         self._by_owner: Int64Array = np.argsort(self._owner_of, kind="stable")
         self._starts: Int64Array = np.searchsorted(self._owner_of[self._by_owner], np.arange(len(owners) + 1))
+        self._demands = rows.residues.ordered(self.index.order)
         self._undecided = undecided
-        self._must_verify = np.array([slot in undecided for slot in owners.tolist()], bool)
-        self._verifies = bool(self._must_verify.any())
         self.verified = 0
 
     @property
@@ -148,32 +154,60 @@ class GeneralSegment(Segment):
 
     def find(self, event: Attributes) -> list[int]:
         positions = self._positions(event)
-        found: list[int] = self._slots[np.unique(self._owner_of[positions])].tolist() if len(positions) else []
-        if not self._verifies:
+        if len(positions) == 0:
+            return []
+        offsets = np.array([0, len(positions)], np.int64)
+        if self._demands.table:
+            positions, offsets = self._satisfied(positions, offsets, _EventStrings(event))
+        codes, _, doubts = self._owners(positions, offsets)
+        found: list[int] = self._slots[codes].tolist()
+        if not doubts.any():
             return found
+        self.verified += int(doubts.sum())
         undecided = self._undecided
-        self.verified += sum(slot in undecided for slot in found)
-        return [slot for slot in found if slot not in undecided or undecided[slot].matches(event)]
+        return [slot for slot, doubt in zip(found, doubts, strict=True) if not doubt or undecided[slot].matches(event)]
 
     def exists(self, event: Attributes) -> bool:
-        if self._verifies:
-            return len(self.find(event)) > 0
-        return super().exists(event)
+        return len(self.find(event)) > 0
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         positions, offsets = self.index.match(self._batch_keys(events), self._alive)
-        codes, offsets = distinct_codes(positions, offsets, self._owner_of, len(self._slots))
-        return self._verified(codes, offsets, table) if self._verifies else (codes, offsets)
+        if self._demands.table:
+            positions, offsets = self._satisfied(positions, offsets, events)
+        codes, offsets, doubts = self._owners(positions, offsets)
+        return self._verified(codes, offsets, doubts, table) if doubts.any() else (codes, offsets)
 
     def remove(self, code: int) -> None:
         for position in self._by_owner[self._starts[code] : self._starts[code + 1]].tolist():
             self._kill(position)
         self.live -= int(self._starts[code + 1] - self._starts[code])
 
-    def _verified(self, codes: Int32Array, offsets: Int64Array, table: pa.Table) -> Codes:
-        doubtful = np.flatnonzero(self._must_verify[codes])
-        if len(doubtful) == 0:
-            return codes, offsets
+    def _owners(self, positions: Int32Array, offsets: Int64Array) -> tuple[Int32Array, Int64Array, Mask]:
+        return distinct_owners(positions, offsets, self._owner_of, self._demands.doubtful, len(self._slots))
+
+    def _satisfied(self, positions: Int32Array, offsets: Int64Array, events: KeyColumns | _EventStrings) -> Codes:
+        """The hits whose strings match the patterns their rows demand."""
+        demands = self._demands
+        needed = demands.needed(positions)
+        rows = np.zeros(len(demands.table), np.int32)
+        rows[needed] = np.arange(len(needed), dtype=np.int32)
+        parts: list[Codes] = []
+        # Answers take a byte for each test and event; a long batch is therefore cut into pieces.
+        step = max(1, ANSWERS_MAX // max(len(needed), 1))
+        for start in range(0, len(offsets) - 1, step):
+            stop = min(start + step, len(offsets) - 1)
+            answers = np.empty((len(needed), stop - start), np.uint8)
+            for row, test in enumerate(needed.tolist()):
+                path, pattern = demands.table[test]
+                answers[row] = events.answers(path, pattern, start, stop)
+            first, last = offsets[start], offsets[stop]
+            piece = offsets[start : stop + 1] - first
+            parts.append(demands.keep_satisfied(positions[first:last], piece, answers, rows))
+        return append_codes(parts) if parts else (positions, offsets)
+
+    def _verified(self, codes: Int32Array, offsets: Int64Array, doubts: Mask, table: pa.Table) -> Codes:
+        """Asks the filters themselves where doubt remains."""
+        doubtful = np.flatnonzero(doubts)
         self.verified += len(doubtful)
         keep = np.ones(len(codes), bool)
         events = np.searchsorted(offsets, doubtful, side="right") - 1
@@ -184,6 +218,18 @@ class GeneralSegment(Segment):
             if not undecided[slot].matches(rows.row(event)):
                 keep[place] = False
         return keep_codes(codes, offsets, keep)
+
+
+class _EventStrings:
+    """One event as `KeyColumns` would show it to tests of patterns."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: Attributes) -> None:
+        self._event = event
+
+    def answers(self, path: Path, pattern: LikePattern, start: int, stop: int) -> Answer:
+        return answers_for(pattern, [normalise(lookup(self._event, ".".join(path), path))])
 
 
 class _RowReader:

@@ -11,9 +11,11 @@ import numpy as np
 from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
 from siftcast.matching.tiles.index import TileIndex
 from siftcast.matching.tiles.keys import Dimension, StringRanks
+from siftcast.matching.tiles.residues import Residues
 from siftcast.matching.tiles.rows import Entries, RowSet
 from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
 from siftcast.model import Filter
+from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
 
 Saved = dict[str, Any]
@@ -34,12 +36,14 @@ def load_segments(blobs: Mapping[str, bytes], undecided: dict[int, Filter]) -> l
 
 
 def _save(segment: Segment) -> Saved:
-    rows = segment.rows
+    rows, residues = segment.rows, segment.rows.residues
     return {
         "plain": isinstance(segment, PlainSegment),
         "live": segment.live,
         "alive": None if segment.alive is None else _array(segment.alive),
         "slots": _array(rows.slots),
+        "residues": [_array(part) for part in (residues.doubtful, residues.rows, residues.tests, residues.wanted)],
+        "tests": [(path, pattern.source) for path, pattern in residues.table],
         "index": {name: _array(array) for name, array in segment.index.arrays().items()},
         "dimensions": [
             {
@@ -64,7 +68,10 @@ def _load(saved: Saved, undecided: Mapping[int, Filter]) -> Segment:
         entries[dimension] = Entries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
         if item["strings"] is not None:
             ranks[dimension] = StringRanks(item["strings"])
-    rows = RowSet(_read(saved["slots"]), entries, ranks)
+    table = tuple((tuple(path), LikePattern(source)) for path, source in saved["tests"])
+    doubtful, demanding, tests, wanted = map(_read, saved["residues"])
+    residues = Residues(doubtful, demanding, tests, wanted, table)
+    rows = RowSet(_read(saved["slots"]), entries, ranks, residues)
     index = TileIndex.from_arrays({name: _read(array) for name, array in saved["index"].items()})
     segment: Segment = PlainSegment(rows, index) if saved["plain"] else GeneralSegment(rows, undecided, index)
     if saved["alive"] is not None:
