@@ -60,7 +60,7 @@ def conjunctions(leaf):
 
 GRID = [0, 1, 2, 2.0, 3]
 REALS = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, None, "", SOMETHING_ELSE]
-TEXTS = ["a", "ab", "b", "a\U0010ffff", "\ud7ff"]
+TEXTS = ["a", "ab", "b", "a\0", "a\U0010ffff", "\ud7ff"]
 # Sets of strings begin and end at a text, just after it, or where the texts that begin with it end.
 WITNESS_TEXTS = sorted(
     {"", "zz", "b\0", "a\U0010ffff\0"}

@@ -129,9 +129,21 @@ class Cells:
         """The parts of an interest vector."""
         return self._split(vector, 3)
 
+    @property
+    def event_entries(self) -> int:
+        """The length of an event vector."""
+        return sum(self._sizes(2))
+
+    @property
+    def interest_entries(self) -> int:
+        """The length of an interest vector."""
+        return sum(self._sizes(3)) + len(self.edges) + 1
+
+    def _sizes(self, each: int) -> list[int]:
+        return [len(places) - 1 for places in self.edges for _ in range(each)] + [len(self._lows)] * 2
+
     def _split(self, vector: Floats, each: int) -> list[Floats]:
-        sizes = [len(places) - 1 for places in self.edges for _ in range(each)] + [len(self._lows)] * 2
-        return np.split(vector, np.cumsum(sizes))
+        return np.split(vector, np.cumsum(self._sizes(each)))
 
     def count_events(self, points: Floats, weights: Floats) -> Floats:
         """The event vector of points (a row each, NaN where an axis has no place)."""
@@ -173,7 +185,7 @@ class Cells:
 def _counted(cell: npt.NDArray[np.int64], weights: Floats, size: int) -> list[Floats]:
     return [
         np.bincount(cell, minlength=size).astype(np.float64),
-        np.bincount(cell, weights=weights, minlength=size),
+        np.bincount(cell, weights=weights, minlength=size).astype(np.float64),
     ]
 
 

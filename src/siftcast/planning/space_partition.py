@@ -154,5 +154,8 @@ def _candidates(
                 balance = 1.0 + np.abs(np.arange(1, len(below) + 1) / (len(below) + 1) - first / zones)
             else:
                 balance = np.maximum(below / first, (total - below) / (zones - first)) * zones / total
-            found += [(float(balance[offset]), axis, int(offset), first) for offset in np.argsort(balance, kind="stable")[:_PLACES_KEPT]]
+            found += [
+                (float(balance[offset]), axis, int(offset), first)
+                for offset in np.argsort(balance, kind="stable")[:_PLACES_KEPT]
+            ]
     return found

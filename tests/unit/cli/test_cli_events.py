@@ -92,6 +92,12 @@ def test_object_over_two_lines_is_two_bad_lines(read):
     assert [each["line"] for each in rejected] == [1, 2]
 
 
+def test_two_objects_on_a_line_are_noticed_beside_a_blank_line(read):
+    rows, rejected = read("e.jsonl", '\n{"a": 3}{"a": 4}\n')
+    assert rows == []
+    assert [each["line"] for each in rejected] == [2]
+
+
 def test_json_that_says_nan_in_a_text_is_good(read):
     rows, rejected = read("e.jsonl", [{"a": "NaN}{Inf"}, {"a": "x"}])
     assert [row["a"] for _, row in rows] == ["NaN}{Inf", "x"]

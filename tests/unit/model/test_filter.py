@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from siftcast.model import Attribute, Filter, FilterError, FilterTypeError, Schema
-from siftcast.model.expression import Comparison, Literal, Reference
+from siftcast.model.expression import Comparison, In, Literal, Reference
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,14 @@ def test_attribute_names_and_literals_never_reach_the_compiled_source():
     name = "__import__('os')"
     assert Filter.parse(f"`{name}` = 'x); import os; ('").matches({name: "x); import os; ("})
     assert not Filter.parse(f"`{name}` = 1").matches({})
+
+
+def test_list_of_unlike_kinds_in_a_tree_keeps_true_and_one_apart():
+    filter_ = Filter.of(In(Reference(("a",)), (Literal(1), Literal(True)), negated=True))
+    assert filter_.expression.evaluate({"a": 5}) is None
+    assert not filter_.matches({"a": 5})
+
+
+def test_next_text_after_another_is_told_apart_from_it():
+    assert not Filter.parse("a = 'x'").overlaps(Filter.parse(r"a = 'x\0'"))
+    assert Filter.parse(r"a >= 'x\0'").covers(Filter.parse("a > 'x'"))

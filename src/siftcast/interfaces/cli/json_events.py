@@ -194,7 +194,7 @@ def _is_plain(data: bytes) -> bool:
 
 def _has_rows(table: pa.Table, data: bytes) -> bool:
     """Whether the table has a row for each line that is not blank. No line of `data` gives more than one."""
-    rows = table.num_rows
+    rows: int = table.num_rows
     return rows == data.count(b"\n") or rows == sum(1 for line in data.split(b"\n") if line.strip())
 
 

@@ -88,7 +88,7 @@ class Pipeline:
                 tick()
         except BaseException:
             for stage in self._stages[:-1]:
-                pass
+                stage.stop.set()
             for thread in threads:
                 thread.join()
             raise

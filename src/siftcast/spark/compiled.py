@@ -1,0 +1,183 @@
+"""A table of subscriptions made into one matcher, and that matcher brought to every worker.
+
+The table is collected, parsed and indexed once, in the driver; what travels is the saved form of the matcher, once to
+each machine. A Python worker reads it once and keeps it for all tasks it is given, as long as Spark keeps the worker:
+that is what makes small tasks cheap. Rejected: a broadcast join with an expression for each rule (Spark would compile
+and try them one by one), and building in the workers (each would parse every filter again).
+
+Rows that are no subscription are set aside with the reason, never dropped: see `rejected`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import SparkFiles
+from pyspark.sql import DataFrame, SparkSession
+
+from siftcast.matching import Matcher
+from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.spark.dead_letters import DeadLetter, dead_letter_frame
+from siftcast.spark.session import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.core.broadcast import Broadcast
+
+KEPT_MATCHERS = 2  # a worker keeps the matcher it uses and the one before: streams change over from one to the next
+_loaded: dict[str, Matcher] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Shipment:
+    """A matcher on its way to the workers: `load` gives it, there and in the driver."""
+
+    key: str
+    fetch: Callable[[], bytes]
+
+    def load(self) -> Matcher:
+        """The matcher; read once by each process."""
+        matcher = _loaded.pop(self.key, None)
+        if matcher is None:
+            matcher = Matcher.from_bytes(self.fetch())
+        while len(_loaded) >= KEPT_MATCHERS:
+            del _loaded[next(iter(_loaded))]
+        _loaded[self.key] = matcher  # the last one is the one used last
+        return matcher
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSubscriptions:
+    """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are none."""
+
+    spark: SparkSession
+    shipment: Shipment
+    used: int
+    rejections: tuple[DeadLetter, ...]
+
+    @property
+    def rejected(self) -> DataFrame:
+        """The rows that were refused, with reasons: a table of dead letters."""
+        return dead_letter_frame(self.spark, self.rejections)
+
+    def check(self) -> None:
+        """Raises DataError if any row was refused."""
+        if not self.rejections:
+            return
+        shown = "\n".join(f"  {letter.source[:200]}\n    {letter.reason}" for letter in self.rejections[:3])
+        more = f"\n  and {len(self.rejections) - 3:,} more" if len(self.rejections) > 3 else ""
+        raise DataError(
+            f"{len(self.rejections):,} of {self.used + len(self.rejections):,} subscriptions cannot be used:\n"
+            f"{shown}{more}\nmatch_with_rejects() goes on with the others and gives these back in a table."
+        )
+
+
+def compile_subscriptions(
+    subscriptions: DataFrame,
+    *,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> CompiledSubscriptions:
+    """Collects and indexes subscriptions; with a schema, filters that do not fit it are refused."""
+    if subscriptions.isStreaming:
+        raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
+    names = subscriptions.columns
+    for name in (id_column, filter_column):
+        if names.count(name) != 1:
+            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
+    table = subscriptions.toArrow()
+    matcher, rejections = build_matcher(table, id_column, filter_column, schema, engine)
+    spark = subscriptions.sparkSession
+    return CompiledSubscriptions(spark, ship(spark, matcher.to_bytes()), len(matcher), tuple(rejections))
+
+
+def build_matcher(
+    table: pa.Table, id_column: str, filter_column: str, schema: Schema | None, engine: str
+) -> tuple[Matcher, list[DeadLetter]]:
+    """A matcher of the rows that are subscriptions, and the others.
+
+    Most tables are good, so the whole is tried first; only if that fails are the rows looked at one by one.
+    """
+    ids = table[id_column].cast(pa.string())
+    columns = {"id": ids, "filter": table[filter_column]}
+    if "dialect" in table.column_names:
+        columns["dialect"] = table["dialect"]
+    plain = pa.table(columns)
+    if ids.null_count == 0 and pa.types.is_string(plain["filter"].type) and plain["filter"].null_count == 0:
+        try:
+            return Matcher.from_arrow(plain, engine, schema), []
+        except (DataError, SubscriptionError):
+            pass
+    good, rejections = _sift(plain, table, schema)
+    return Matcher.from_arrow(plain.filter(pa.array(good, pa.bool_())), engine, schema), rejections
+
+
+def _sift(plain: pa.Table, source: pa.Table, schema: Schema | None) -> tuple[list[bool], list[DeadLetter]]:
+    """For each row whether it is a subscription, and the letters for those that are not; of one id the first counts."""
+    good: list[bool] = []
+    rejections: list[DeadLetter] = []
+    taken: set[str] = set()
+    texts = plain["filter"].to_pylist()
+    dialects = plain["dialect"].to_pylist() if "dialect" in plain.column_names else [None] * len(texts)
+    for row, (id, text, dialect) in enumerate(zip(plain["id"].to_pylist(), texts, dialects, strict=True)):
+        try:
+            _check(id, text, dialect, taken, schema)
+        except SiftcastError as error:
+            rejections.append(DeadLetter("subscriptions", error.code, str(error), _row_text(source, row)))
+            good.append(False)
+        else:
+            taken.add(id)
+            good.append(True)
+    return good, rejections
+
+
+def _check(id: str | None, text: object, dialect: str | None, taken: set[str], schema: Schema | None) -> None:
+    if not id:
+        raise SubscriptionError("a subscription needs an id")
+    if not isinstance(text, str):
+        raise SubscriptionError(f"the filter of '{id}' is {'null' if text is None else 'no string'}")
+    filter_ = Filter.parse(text, dialect or "sql")
+    if schema is not None:
+        filter_.check(schema)
+    if id in taken:
+        raise SubscriptionError(f"the id '{id}' is taken by an earlier row")
+
+
+def _row_text(table: pa.Table, row: int) -> str:
+    return msgspec.json.encode(table.slice(row, 1).to_pylist()[0], enc_hook=str).decode()
+
+
+# -- to the workers ----------------------------------------------------------------------------------
+
+
+def ship(spark: SparkSession, saved: bytes) -> Shipment:
+    """Makes a saved matcher available to every worker."""
+    key = hashlib.blake2b(saved, digest_size=16).hexdigest()
+    if is_connect(spark):
+        # Spark Connect has no broadcast variables; a file of the session does the same.
+        name = f"siftcast-{key}.matcher"
+        with tempfile.TemporaryDirectory(prefix="siftcast-ship-") as folder:
+            path = Path(folder) / name
+            path.write_bytes(saved)
+            spark.addArtifacts(str(path), file=True)
+        return Shipment(key, partial(_read_artifact, name))
+    return Shipment(key, partial(_read_broadcast, spark.sparkContext.broadcast(saved)))
+
+
+def _read_broadcast(broadcast: Broadcast[bytes]) -> bytes:
+    return broadcast.value
+
+
+def _read_artifact(name: str) -> bytes:
+    return Path(os.path.join(SparkFiles.getRootDirectory(), name)).read_bytes()

@@ -1,0 +1,53 @@
+"""Zones for Kyra, for shards and for anything else that divides the content: statistics, then planning.
+
+Spark measures (`statistics`), `planning` decides on the driver from what fits there, and the answer is a plain
+`Partition` that knows nothing of Spark: it can be saved as JSON, shipped to brokers, broadcast to tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from siftcast.model import DataError, Filter, Schema
+from siftcast.planning import ALPHA, choose_zones
+from siftcast.space import Partition
+from siftcast.spark.statistics import Statistics, filter_columns, read_filters, statistics
+
+SAMPLE_FILTERS = 2_000
+
+
+def partition(
+    events: DataFrame,
+    subscriptions: DataFrame,
+    schema: Schema,
+    *,
+    zones: int,
+    alpha: float = ALPHA,
+    attributes: Sequence[str] | None = None,
+    weight: str | None = None,
+    measured: Statistics | None = None,
+) -> Partition:
+    """Cuts the content space into contiguous zones of balanced load, Σ popularity^α · volume · weight.
+
+    Cuts one attribute, or several where that is better; `attributes` limits the choice. There may be fewer zones than
+    asked for if the attributes have fewer values. `explain()` of the result says why it is as it is. Statistics that
+    were measured before can be handed over; their attributes and weights then count.
+    """
+    if zones < 1:
+        raise DataError(f"there must be at least one zone, not {zones}")
+    if not 0 <= alpha < float("inf"):
+        raise DataError(f"alpha must be a number of at least 0, not {alpha}")
+    known = measured or statistics(events, subscriptions, schema, weight=weight, attributes=attributes)
+    sample = sample_filters(subscriptions, schema, known.subscriptions + known.rejected)
+    return choose_zones(known.table, zones, alpha=alpha, sample=sample)
+
+
+def sample_filters(subscriptions: DataFrame, schema: Schema, count: int) -> list[Filter]:
+    """Some of the good filters, drawn with a fixed seed, on which spans are judged."""
+    fraction = min(1.0, 1.2 * SAMPLE_FILTERS / max(count, 1))
+    drawn = filter_columns(subscriptions).where(F.col("filter").isNotNull())
+    table = (drawn if fraction == 1.0 else drawn.sample(fraction, seed=0)).limit(SAMPLE_FILTERS).toArrow()
+    return [filter_ for batch in table.to_batches() for filter_ in read_filters(batch, schema)[0]]

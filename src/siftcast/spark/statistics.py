@@ -1,0 +1,246 @@
+"""What the data looks like: small tables about attributes and cells of the content space, from tables of any size.
+
+Four passes, each a Spark job whose result fits on the driver whatever the size of the data:
+
+    1  events          counts, nulls, distinct, least and greatest of every attribute (Spark's own aggregates)
+    2  events          quantiles of the axes that have too many values for a cell each (a Greenwald–Khanna sketch),
+                       and, where there are several axes, a sample of points that places the joint cells
+    3  events          how many lie in each cell, and how much they weigh
+    4  subscriptions   how many touch each cell, and how much of it they want
+
+Passes 3 and 4 run the counting of `planning.cells` on Arrow batches: each task adds up one vector and sends its
+non-zero entries, which Spark sums. Nothing is collected but such sums and the sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from siftcast.model import DataError, Filter, FilterError, Schema
+from siftcast.planning import CellTable, Cells, axis_edges, grid_size, joint_cells, places_of
+from siftcast.planning.cells import JOINT_CELLS, QUANTILE_CELLS, VALUES_MAX, Floats
+from siftcast.planning.zone_choice import subspace
+from siftcast.space import ContentSpace
+from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
+
+SAMPLE_POINTS = 20_000
+_BATCH_FILTERS = 1_024
+_DISTINCT_ERROR = 0.02
+_REJECTED = -1
+
+Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Tables about events and subscriptions; `str()` shows them.
+
+    `attributes` has a row for each attribute of the schema, `cells` one for each cell: of every axis, and joint ones
+    (`attribute` is null) where there are several axes. `table` holds the same counts for planning. `rejected` counts
+    subscriptions that cannot be parsed or do not fit the schema; they are in no other figure.
+    """
+
+    attributes: DataFrame
+    cells: DataFrame
+    events: int
+    subscriptions: int
+    rejected: int
+    table: CellTable = field(repr=False)
+
+    def __str__(self) -> str:
+        return statistics_text(self.attributes.toArrow(), self.events, self.subscriptions, self.rejected, self.table)
+
+
+def statistics(
+    events: DataFrame,
+    subscriptions: DataFrame,
+    schema: Schema,
+    *,
+    weight: str | None = None,
+    attributes: Sequence[str] | None = None,
+    values_max: int = VALUES_MAX,
+    joint_max: int = JOINT_CELLS,
+) -> Statistics:
+    """Measures events (columns named as the schema's attributes) and subscriptions (id, filter[, dialect]).
+
+    `weight` names a column with the cost of an event, 1 if not given. `attributes` limits the axes that get cells;
+    an axis of more than `values_max` values gets quantile cells; there are at most `joint_max` joint cells.
+    """
+    if "filter" not in subscriptions.columns:
+        raise DataError(f"the table of subscriptions has no column 'filter'; it has {', '.join(subscriptions.columns)}")
+    if weight is not None and weight not in events.columns:
+        raise DataError(f"the table of events has no column '{weight}' to take weights from")
+    space = ContentSpace(schema) if attributes is None else subspace(schema, attributes)
+    summary = _summarise(events, schema)
+    points = _points(events, space, weight)
+    cells = _lay_cells(points, space, summary["events"], values_max, joint_max)
+    counted = _summed(points, _count_events(cells))
+    wanted = _summed(filter_columns(subscriptions), _count_interests(cells, schema))
+    rejected = int(wanted.pop(_REJECTED, 0.0))
+    table = CellTable.of(cells, _vector(counted, cells.event_entries), _vector(wanted, cells.interest_entries))
+    session = events.sparkSession
+    return Statistics(
+        session.createDataFrame(attribute_table(schema, summary, table)),
+        session.createDataFrame(cell_table(table)),
+        summary["events"],
+        table.subscriptions,
+        rejected,
+        table,
+    )
+
+
+# -- columns -----------------------------------------------------------------------------------------
+
+
+def event_column(frame: DataFrame, name: str) -> tuple[Column, T.DataType]:
+    """The column of an attribute, flat or nested, and its type; a null of no type where the table has none."""
+    if name in frame.columns:
+        return F.col(f"`{name}`"), frame.schema[name].dataType
+    kind: T.DataType = frame.schema
+    column: Column | None = None
+    for part in name.split("."):
+        if not isinstance(kind, T.StructType) or part not in kind.names:
+            return F.lit(None).cast("double"), T.NullType()
+        kind = kind[part].dataType
+        column = F.col(f"`{part}`") if column is None else column.getField(part)
+    assert column is not None
+    return column, kind
+
+
+def _summarise(events: DataFrame, schema: Schema) -> dict[str, Any]:
+    """One row of aggregates; NaN counts as the null that it means here."""
+    measures = [F.count(F.lit(1)).alias("events")]
+    for index, attribute in enumerate(schema):
+        column, kind = event_column(events, attribute.name)
+        if isinstance(kind, T.FloatType | T.DoubleType):
+            column = F.when(~F.isnan(column), column)
+        ordered = column if isinstance(kind, T.AtomicType) else F.lit(None).cast("string")
+        measures += [
+            F.count(column).alias(f"present{index}"),
+            F.approx_count_distinct(ordered, _DISTINCT_ERROR).alias(f"distinct{index}"),
+            F.min(ordered).cast("string").alias(f"least{index}"),
+            F.max(ordered).cast("string").alias(f"most{index}"),
+        ]
+    row = events.agg(*measures).first()
+    assert row is not None
+    return row.asDict()
+
+
+def filter_columns(subscriptions: DataFrame) -> DataFrame:
+    dialect = F.col("dialect") if "dialect" in subscriptions.columns else F.lit(None)
+    return subscriptions.select(F.col("filter").cast("string"), dialect.cast("string").alias("dialect"))
+
+
+# -- cells -------------------------------------------------------------------------------------------
+
+
+def _points(events: DataFrame, space: ContentSpace, weight: str | None) -> DataFrame:
+    """The events as points: a double for each axis, null where it has no place there, and the weight."""
+    axes = space.axes
+    names = [f"axis{index}" for index in range(len(axes))]
+    columns = [event_column(events, axis.attribute.name)[0].alias(name) for axis, name in zip(axes, names, strict=True)]
+    cost = F.lit(1.0) if weight is None else F.coalesce(F.col(f"`{weight}`").cast("double"), F.lit(0.0))
+
+    def locate(batches: Batches) -> Batches:
+        for batch in batches:
+            places = [
+                pa.array(places_of(axis, batch.column(index)), from_pandas=True) for index, axis in enumerate(axes)
+            ]
+            yield pa.RecordBatch.from_arrays([*places, batch.column(len(axes))], [*names, "weight"])
+
+    form = ", ".join(f"{name} double" for name in (*names, "weight"))
+    return events.select(*columns, cost.alias("weight")).mapInArrow(locate, form)
+
+
+def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: int, joint_max: int) -> Cells:
+    sizes = [grid_size(axis) for axis in space.axes]
+    wide = [index for index, size in enumerate(sizes) if size is None or size > values_max]
+    shares = [step / QUANTILE_CELLS for step in range(1, QUANTILE_CELLS)]
+    quantiles: dict[int, list[float]] = {}
+    if wide:
+        found = points.agg(*(F.percentile_approx(f"axis{index}", shares, 10_000) for index in wide)).first()
+        assert found is not None
+        quantiles = {index: found[place] or [] for place, index in enumerate(wide)}
+    edges = tuple(
+        axis_edges(axis, quantiles.get(index, ()), values_max=values_max) for index, axis in enumerate(space.axes)
+    )
+    if len(edges) == 1:
+        return Cells(space, edges)
+    fraction = min(1.0, SAMPLE_POINTS / max(count, 1))
+    sample = points.drop("weight").sample(fraction, seed=0).toArrow()
+    drawn = np.column_stack([column.to_numpy() for column in sample.columns]).astype(np.float64)
+    return Cells(space, edges, joint_cells(space, edges, drawn, most=joint_max))
+
+
+# -- counting ----------------------------------------------------------------------------------------
+
+
+def _count_events(cells: Cells) -> Callable[[Batches], Batches]:
+    def count(batches: Batches) -> Batches:
+        total: Floats | None = None
+        for batch in batches:
+            *places, weight = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
+            vector = cells.count_events(np.column_stack(places), weight)
+            total = vector if total is None else total + vector
+        if total is not None:
+            yield _entries(total)
+
+    return count
+
+
+def _count_interests(cells: Cells, schema: Schema) -> Callable[[Batches], Batches]:
+    def count(batches: Batches) -> Batches:
+        total: Floats | None = None
+        rejected = 0
+        for batch in batches:
+            for start in range(0, batch.num_rows, _BATCH_FILTERS):
+                filters, refused = read_filters(batch.slice(start, _BATCH_FILTERS), schema)
+                rejected += refused
+                vector = cells.count_interests(filters)
+                total = vector if total is None else total + vector
+        if total is not None:
+            yield _entries(total, rejected)
+
+    return count
+
+
+def read_filters(batch: pa.RecordBatch, schema: Schema) -> tuple[list[Filter], int]:
+    """The good filters of a batch (filter, dialect) and how many are not."""
+    filters: list[Filter] = []
+    for text, dialect in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+        try:
+            filter_ = Filter.parse(text, dialect or "sql")
+            filter_.check(schema)
+        except FilterError:
+            continue
+        filters.append(filter_)
+    return filters, batch.num_rows - len(filters)
+
+
+def _entries(vector: Floats, rejected: int = 0) -> pa.RecordBatch:
+    places = np.flatnonzero(vector)
+    index = np.append(places, _REJECTED)
+    value = np.append(vector[places], float(rejected))
+    return pa.RecordBatch.from_arrays([pa.array(index, pa.int64()), pa.array(value)], ["entry", "amount"])
+
+
+def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> dict[int, float]:
+    parts = frame.mapInArrow(count, "entry long, amount double")
+    total = parts.groupBy("entry").agg(F.sum("amount").alias("amount")).toArrow()
+    return dict(zip(total["entry"].to_pylist(), total["amount"].to_pylist(), strict=True))
+
+
+def _vector(entries: dict[int, float], size: int) -> Floats:
+    vector = np.zeros(size)
+    for entry, amount in entries.items():
+        if entry >= 0:
+            vector[entry] = amount
+    return vector
