@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from siftcast.matching.contract import Attributes, BatchResult, Engine
+from siftcast.matching.event_rows import event_rows
 from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
 from siftcast.model import Filter
 
@@ -58,7 +59,7 @@ def find_rows(engine: Engine, events: pa.Table) -> BatchResult:
     """A batch answered row by row, for engines that know no better way."""
     slots: list[int] = []
     offsets = [0]
-    for row in events.to_pylist():
+    for row in event_rows(events):
         slots.extend(engine.find(row))
         offsets.append(len(slots))
     unique, codes = np.unique(np.asarray(slots, np.int32), return_inverse=True)

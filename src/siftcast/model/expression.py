@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from siftcast.model.errors import FilterTypeError
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Value, kind_of, lookup, normalise
 
@@ -79,6 +80,10 @@ class Literal(msgspec.Struct, frozen=True, eq=False):
     """
 
     constant: Value | None
+
+    def __post_init__(self) -> None:
+        if self.constant != self.constant:
+            raise FilterTypeError("NaN compares with nothing, so it cannot be a literal; use IS NULL or leave it out")
 
     def __eq__(self, other: object) -> bool:
         return (

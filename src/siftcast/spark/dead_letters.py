@@ -113,23 +113,19 @@ def _fits(value: object, kind: t.DataType) -> bool:
     if isinstance(kind, t.BooleanType):
         return isinstance(value, bool)
     if isinstance(kind, _WHOLE):
-        limit = 2 ** (_BITS[type(kind)] - 1)
-        return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+        return isinstance(value, int) and not isinstance(value, bool) and _in_range(value, kind)
     if isinstance(kind, t.FractionalType):
         return (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("NaN", "Infinity")
     if isinstance(kind, t.TimestampType):
         return isinstance(value, str) and _readable(value, kind)
-    if isinstance(kind, t.StructType):
-        return False  # a dict has been looked into already
-    return True
+    return not isinstance(kind, t.StructType)  # a dict has been looked into already
 
 
 def _readable(cell: str, kind: t.DataType) -> bool:
     """Whether a text reads as this type."""
     try:
         if isinstance(kind, _WHOLE):
-            limit = 2 ** (_BITS[type(kind)] - 1)
-            return -limit <= int(cell) < limit
+            return _in_range(int(cell), kind)
         if isinstance(kind, t.FractionalType):
             float(cell)
         elif isinstance(kind, t.BooleanType):
@@ -139,6 +135,11 @@ def _readable(cell: str, kind: t.DataType) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _in_range(number: int, kind: t.DataType) -> bool:
+    limit: int = 2 ** (_BITS[type(kind)] - 1)
+    return -limit <= number < limit
 
 
 def _shown(value: object) -> str:

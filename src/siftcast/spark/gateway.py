@@ -71,7 +71,8 @@ def start_context(settings: Mapping[str, str], environment: Mapping[str, str], *
             return SparkContext(conf=conf)
         pump = _Pump()
         try:
-            gateway = launch_gateway(conf, popen_kwargs={"stdout": pump.sink, "stderr": pump.sink})
+            streams = {"stdout": pump.sink, "stderr": pump.sink}
+            gateway = launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as error:
             pump.close()

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,10 +160,8 @@ def _cache_folder(environ: Mapping[str, str]) -> Path:
     """The user's cache; where that cannot be written, a folder for this user among the temporary ones."""
     base = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cache")
     cache = Path(base) / "siftcast"
-    try:
+    with suppress(OSError):
         cache.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        pass
     if os.access(cache, os.W_OK | os.X_OK):
         return cache
     # A name that others could have taken first would let them put their own `java` there, so the folder is a fresh one.

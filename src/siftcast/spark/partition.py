@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 
 from siftcast.model import DataError, Filter, Schema
 from siftcast.planning import ALPHA, choose_zones
@@ -48,6 +48,6 @@ def partition(
 def sample_filters(subscriptions: DataFrame, schema: Schema, count: int) -> list[Filter]:
     """Some of the good filters, drawn with a fixed seed, on which spans are judged."""
     fraction = min(1.0, 1.2 * SAMPLE_FILTERS / max(count, 1))
-    drawn = filter_columns(subscriptions).where(F.col("filter").isNotNull())
-    table = (drawn if fraction == 1.0 else drawn.sample(fraction, seed=0)).limit(SAMPLE_FILTERS).toArrow()
+    drawn = filter_columns(subscriptions).where(fn.col("filter").isNotNull())
+    table = (drawn if fraction == 1.0 else drawn.sample(fraction=fraction, seed=0)).limit(SAMPLE_FILTERS).toArrow()
     return [filter_ for batch in table.to_batches() for filter_ in read_filters(batch, schema)[0]]

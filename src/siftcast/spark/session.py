@@ -6,8 +6,8 @@
     master=…, SPARK_MASTER or MASTER    that cluster, with this process as its driver
     otherwise                           embedded: all cores of this machine, inside a JVM that ends with the program
 
-The embedded session is set up for starting fast and staying out of the way: no web interface, as many shuffle partitions
-as a machine can use, a garbage collector without threads of its own, nothing written into the current folder, no
+The embedded session is set up for starting fast and staying out of the way: no web interface, as many shuffle
+partitions as a machine can use, a garbage collector without threads of its own, nothing written into the current folder, no
 port open to the network. Whatever the user has said wins: `config`, PYSPARK_SUBMIT_ARGS, then spark-defaults.conf.
 """
 
@@ -119,7 +119,7 @@ def _launch(app: str, master: str | None, wanted: Mapping[str, str], *, quiet: b
     folder = Path(tempfile.mkdtemp(prefix="siftcast-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     settings = {name: value for name, value in _settings(where, folder, quiet=quiet).items() if name not in told}
-    settings |= wanted | {"spark.app.name": app, "spark.master": where}
+    settings |= {**wanted, "spark.app.name": app, "spark.master": where}
     settings["spark.driver.extraJavaOptions"] = _java_options(folder, told, wanted, quiet=quiet)
     environment = {"JAVA_HOME": str(java.home)}
     if where.startswith("local"):

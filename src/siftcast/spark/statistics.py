@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, FilterError, Schema
-from siftcast.planning import CellTable, Cells, axis_edges, grid_size, joint_cells, places_of
+from siftcast.planning import Cells, CellTable, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cells import JOINT_CELLS, QUANTILE_CELLS, VALUES_MAX, Floats
+from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
 from siftcast.planning.zone_choice import subspace
 from siftcast.space import ContentSpace
-from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
 
 SAMPLE_POINTS = 20_000
 _BATCH_FILTERS = 1_024
@@ -100,34 +100,34 @@ def statistics(
 # -- columns -----------------------------------------------------------------------------------------
 
 
-def event_column(frame: DataFrame, name: str) -> tuple[Column, T.DataType]:
+def event_column(frame: DataFrame, name: str) -> tuple[Column, t.DataType]:
     """The column of an attribute, flat or nested, and its type; a null of no type where the table has none."""
     if name in frame.columns:
-        return F.col(f"`{name}`"), frame.schema[name].dataType
-    kind: T.DataType = frame.schema
+        return fn.col(f"`{name}`"), frame.schema[name].dataType
+    kind: t.DataType = frame.schema
     column: Column | None = None
     for part in name.split("."):
-        if not isinstance(kind, T.StructType) or part not in kind.names:
-            return F.lit(None).cast("double"), T.NullType()
+        if not isinstance(kind, t.StructType) or part not in kind.names:
+            return fn.lit(None).cast("double"), t.NullType()
         kind = kind[part].dataType
-        column = F.col(f"`{part}`") if column is None else column.getField(part)
+        column = fn.col(f"`{part}`") if column is None else column.getField(part)
     assert column is not None
     return column, kind
 
 
 def _summarise(events: DataFrame, schema: Schema) -> dict[str, Any]:
     """One row of aggregates; NaN counts as the null that it means here."""
-    measures = [F.count(F.lit(1)).alias("events")]
+    measures = [fn.count(fn.lit(1)).alias("events")]
     for index, attribute in enumerate(schema):
         column, kind = event_column(events, attribute.name)
-        if isinstance(kind, T.FloatType | T.DoubleType):
-            column = F.when(~F.isnan(column), column)
-        ordered = column if isinstance(kind, T.AtomicType) else F.lit(None).cast("string")
+        if isinstance(kind, t.FloatType | t.DoubleType):
+            column = fn.when(~fn.isnan(column), column)
+        ordered = column if isinstance(kind, t.AtomicType) else fn.lit(None).cast("string")
         measures += [
-            F.count(column).alias(f"present{index}"),
-            F.approx_count_distinct(ordered, _DISTINCT_ERROR).alias(f"distinct{index}"),
-            F.min(ordered).cast("string").alias(f"least{index}"),
-            F.max(ordered).cast("string").alias(f"most{index}"),
+            fn.count(column).alias(f"present{index}"),
+            fn.approx_count_distinct(ordered, _DISTINCT_ERROR).alias(f"distinct{index}"),
+            fn.min(ordered).cast("string").alias(f"least{index}"),
+            fn.max(ordered).cast("string").alias(f"most{index}"),
         ]
     row = events.agg(*measures).first()
     assert row is not None
@@ -135,8 +135,8 @@ def _summarise(events: DataFrame, schema: Schema) -> dict[str, Any]:
 
 
 def filter_columns(subscriptions: DataFrame) -> DataFrame:
-    dialect = F.col("dialect") if "dialect" in subscriptions.columns else F.lit(None)
-    return subscriptions.select(F.col("filter").cast("string"), dialect.cast("string").alias("dialect"))
+    dialect = fn.col("dialect") if "dialect" in subscriptions.columns else fn.lit(None)
+    return subscriptions.select(fn.col("filter").cast("string"), dialect.cast("string").alias("dialect"))
 
 
 # -- cells -------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _points(events: DataFrame, space: ContentSpace, weight: str | None) -> DataF
     axes = space.axes
     names = [f"axis{index}" for index in range(len(axes))]
     columns = [event_column(events, axis.attribute.name)[0].alias(name) for axis, name in zip(axes, names, strict=True)]
-    cost = F.lit(1.0) if weight is None else F.coalesce(F.col(f"`{weight}`").cast("double"), F.lit(0.0))
+    cost = fn.lit(1.0) if weight is None else fn.coalesce(fn.col(f"`{weight}`").cast("double"), fn.lit(0.0))
 
     def locate(batches: Batches) -> Batches:
         for batch in batches:
@@ -166,7 +166,7 @@ def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: i
     shares = [step / QUANTILE_CELLS for step in range(1, QUANTILE_CELLS)]
     quantiles: dict[int, list[float]] = {}
     if wide:
-        found = points.agg(*(F.percentile_approx(f"axis{index}", shares, 10_000) for index in wide)).first()
+        found = points.agg(*(fn.percentile_approx(f"axis{index}", shares, 10_000) for index in wide)).first()
         assert found is not None
         quantiles = {index: found[place] or [] for place, index in enumerate(wide)}
     edges = tuple(
@@ -175,7 +175,7 @@ def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: i
     if len(edges) == 1:
         return Cells(space, edges)
     fraction = min(1.0, SAMPLE_POINTS / max(count, 1))
-    sample = points.drop("weight").sample(fraction, seed=0).toArrow()
+    sample = points.drop("weight").sample(fraction=fraction, seed=0).toArrow()
     drawn = np.column_stack([column.to_numpy() for column in sample.columns]).astype(np.float64)
     return Cells(space, edges, joint_cells(space, edges, drawn, most=joint_max))
 
@@ -234,7 +234,7 @@ def _entries(vector: Floats, rejected: int = 0) -> pa.RecordBatch:
 
 def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> dict[int, float]:
     parts = frame.mapInArrow(count, "entry long, amount double")
-    total = parts.groupBy("entry").agg(F.sum("amount").alias("amount")).toArrow()
+    total = parts.groupBy("entry").agg(fn.sum("amount").alias("amount")).toArrow()
     return dict(zip(total["entry"].to_pylist(), total["amount"].to_pylist(), strict=True))
 
 

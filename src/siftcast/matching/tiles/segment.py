@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from siftcast.matching.contract import Attributes, Int32Array, Int64Array
+from siftcast.matching.event_rows import event_columns
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.event_keys import EventKeys
@@ -246,7 +247,7 @@ class _RowReader:
     def row(self, event: int) -> dict[str, object]:
         if event != self._event:
             if self._columns is None:
-                self._columns = self._table.to_pydict()
+                self._columns = event_columns(self._table)
             self._row = {name: cells[event] for name, cells in self._columns.items()}
             self._event = event
         return self._row

@@ -1,0 +1,52 @@
+"""Any number of events against any number of standing subscriptions, as Spark tables.
+
+    from siftcast import spark as ss
+
+    spark = ss.session()                                      # embedded, unless there is a session or a cluster
+    pairs = ss.match(events, subscriptions)                   # event columns + subscription_id
+    lists = ss.match(events, subscriptions, output="lists")   # event columns + matched: array<string>
+
+    result = ss.match_with_rejects(ss.read_events("events.jsonl"), ss.read_subscriptions("subscriptions.csv"))
+    result.matched, result.rejected, result.counts()          # nothing is lost
+
+Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input. Transforms are functions from DataFrame to
+DataFrame and keep no state.
+"""
+
+from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
+from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.errors import SparkError
+from siftcast.spark.intake import Intake, parse_events, read_events, read_subscriptions, split_corrupt
+from siftcast.spark.java import Java, find_java
+from siftcast.spark.matching import match
+from siftcast.spark.progress import Progress, progress_now, watch
+from siftcast.spark.schemas import DEAD_LETTERS, SUBSCRIPTIONS, Output, spark_type
+from siftcast.spark.session import active_session, is_connect, session
+
+__all__ = [
+    "DEAD_LETTERS",
+    "SUBSCRIPTIONS",
+    "CompiledSubscriptions",
+    "Intake",
+    "Java",
+    "MatchCounts",
+    "MatchResult",
+    "Output",
+    "Progress",
+    "SparkError",
+    "active_session",
+    "compile_subscriptions",
+    "find_java",
+    "is_connect",
+    "match",
+    "match_with_rejects",
+    "parse_events",
+    "progress_now",
+    "read_events",
+    "read_subscriptions",
+    "session",
+    "spark_type",
+    "split_corrupt",
+    "watch",
+]

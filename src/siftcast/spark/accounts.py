@@ -1,0 +1,151 @@
+"""Matching that loses nothing: what matched, what was refused and why, and counts that add up.
+
+Every event that comes in is matched, unmatched or rejected, and every subscription is used or rejected. The counts are
+taken at different places of the pipeline while the data passes (incoming rows before anything is sorted out, matched
+and unmatched ones after the matcher), so that a row lost on the way shows: then `SparkError` is raised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as f
+
+from siftcast.model import DataError, Schema
+from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.dead_letters import dead_letter_frame
+from siftcast.spark.errors import SparkError
+from siftcast.spark.intake import CORRUPT, Intake, as_intake, good_rows
+from siftcast.spark.matching import match_lists, shape
+from siftcast.spark.schemas import MATCHED, Output, check_event_columns
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCounts:
+    """Where every row went: in = matched + unmatched + rejected for events, in = used + rejected for subscriptions."""
+
+    events_in: int
+    events_matched: int
+    events_unmatched: int
+    events_rejected: int
+    pairs: int
+    subscriptions_in: int
+    subscriptions_used: int
+    subscriptions_rejected: int
+
+    def __post_init__(self) -> None:
+        events = self.events_matched + self.events_unmatched + self.events_rejected
+        subscriptions = self.subscriptions_used + self.subscriptions_rejected
+        if events != self.events_in or subscriptions != self.subscriptions_in:
+            raise SparkError(f"a defect in Siftcast, please report it: rows were lost or doubled in {asdict(self)}")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """A matching that is set up and runs when its tables are used, counted or saved."""
+
+    events: Intake
+    subscriptions: CompiledSubscriptions
+    subscriptions_unread: DataFrame
+    subscriptions_unread_count: int
+    output: Output
+
+    @property
+    def matched(self) -> DataFrame:
+        """The result in the form that was asked for."""
+        return shape(match_lists(self.events.good, self.subscriptions.shipment), self.events.good.columns, self.output)
+
+    @property
+    def rejected_events(self) -> DataFrame:
+        """Events that could not be read, as dead letters."""
+        return self.events.rejected
+
+    @property
+    def rejected_subscriptions(self) -> DataFrame:
+        """Subscriptions that could not be read or used, as dead letters."""
+        return self.subscriptions_unread.unionByName(self.subscriptions.rejected)
+
+    @property
+    def rejected(self) -> DataFrame:
+        """Everything that was refused, as dead letters."""
+        return self.rejected_events.unionByName(self.rejected_subscriptions)
+
+    def counts(self) -> MatchCounts:
+        """Runs the matching once more, for its counts alone."""
+        counted = _Counted(self)
+        counted.matched.write.format("noop").mode("overwrite").save()
+        return counted.counts()
+
+    def save(
+        self, path: str, *, rejected: str | None = None, format: str = "parquet", mode: str = "errorifexists"
+    ) -> MatchCounts:
+        """Writes the result, and what was refused as JSON lines if a path is given; counts while writing."""
+        counted = _Counted(self)
+        counted.matched.write.format(format).mode(mode).save(path)
+        counts = counted.counts()
+        if rejected is not None and counts.events_rejected + counts.subscriptions_rejected:
+            letters = self.rejected_subscriptions
+            if counts.events_rejected:  # reads the events again, for the sake of the few that are bad
+                letters = letters.unionByName(self.rejected_events)
+            letters.write.mode(mode).json(rejected)
+        return counts
+
+
+def match_with_rejects(
+    events: DataFrame | Intake,
+    subscriptions: DataFrame | Intake | CompiledSubscriptions,
+    output: Output = "pairs",
+    *,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> MatchResult:
+    """As `match`, but goes on where input is bad and keeps what it refused."""
+    taken = as_intake(events, "events")
+    check_event_columns(taken.good.columns, output)
+    if isinstance(subscriptions, CompiledSubscriptions):
+        return MatchResult(taken, subscriptions, dead_letter_frame(subscriptions.spark, ()), 0, output)
+    offered = as_intake(subscriptions, "subscriptions")
+    compiled = compile_subscriptions(
+        offered.good, id_column=id_column, filter_column=filter_column, schema=schema, engine=engine
+    )
+    unread = offered.rejected
+    return MatchResult(taken, compiled, unread, unread.count(), output)
+
+
+class _Counted:
+    """One run of a matching, with a counter before the bad rows leave and one behind the matcher."""
+
+    def __init__(self, result: MatchResult) -> None:
+        rows = result.events.rows
+        if rows.isStreaming:
+            raise DataError("a stream has no end to count to; its progress has the counts")
+        self._result = result
+        self._before, self._behind = Observation(), Observation()
+        bad = f.count(CORRUPT) if CORRUPT in rows.columns else f.count(f.lit(None))
+        rows = rows.observe(self._before, f.count(f.lit(1)).alias("rows"), bad.alias("bad"))
+        good = good_rows(rows)
+        lists = match_lists(good, result.subscriptions.shipment).observe(
+            self._behind,
+            f.count(f.lit(1)).alias("rows"),
+            f.count_if(f.size(MATCHED) > 0).alias("matched"),
+            f.coalesce(f.sum(f.size(MATCHED)), f.lit(0)).alias("pairs"),
+        )
+        self.matched = shape(lists, good.columns, result.output)
+
+    def counts(self) -> MatchCounts:
+        """After an action on `matched`."""
+        before, behind, compiled = self._before.get, self._behind.get, self._result.subscriptions
+        refused = len(compiled.rejections) + self._result.subscriptions_unread_count
+        return MatchCounts(
+            events_in=before.get("rows", 0),
+            events_matched=behind.get("matched", 0),
+            events_unmatched=behind.get("rows", 0) - behind.get("matched", 0),
+            events_rejected=before.get("bad", 0),
+            pairs=behind.get("pairs", 0),
+            subscriptions_in=compiled.used + refused,
+            subscriptions_used=compiled.used,
+            subscriptions_rejected=refused,
+        )

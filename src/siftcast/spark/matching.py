@@ -1,0 +1,103 @@
+"""Events against subscriptions: a table in, a table out.
+
+    events ──▶ mapInArrow(matcher) ──▶ event columns + matched: array<string>            lists
+                                        └──▶ explode ──▶ event columns + subscription_id  pairs
+
+The matcher answers for a whole Arrow batch at once. Pairs are made from lists inside the JVM: repeating the event's
+columns there costs half of what it costs to repeat them in Python and carry them over.
+
+A batch whose events match a lot would make a result larger than memory, so batches are cut: the number of rows that go
+into one call follows from how many ids the rows before have brought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from siftcast.matching import Matcher
+from siftcast.model import Schema
+from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
+from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
+
+RESULT_BYTES = 32 * 2**20  # about how large the ids of one outgoing batch may be
+ROWS_FIRST = 256
+ROWS_GROWTH = 8  # at most so many times more rows than before, because the next events may match more
+
+
+def match(
+    events: DataFrame,
+    subscriptions: DataFrame | CompiledSubscriptions,
+    output: Output = "pairs",
+    *,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> DataFrame:
+    """The subscriptions that each event satisfies.
+
+    `output="pairs"` has a row for each pair: the event's columns and `subscription_id`. `output="lists"` has a row for
+    each event: its columns and `matched`, all ids, none where there are none. Ids come in any order.
+
+    Subscriptions are read at once, events when the result is used. Raises DataError if a subscription cannot be used;
+    `match_with_rejects` goes on without it.
+    """
+    check_event_columns(events.columns, output)
+    if not isinstance(subscriptions, CompiledSubscriptions):
+        subscriptions = compile_subscriptions(
+            subscriptions, id_column=id_column, filter_column=filter_column, schema=schema, engine=engine
+        )
+    subscriptions.check()
+    return shape(match_lists(events, subscriptions.shipment), events.columns, output)
+
+
+def match_lists(events: DataFrame, shipment: Shipment) -> DataFrame:
+    """Event columns and `matched`."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return match_batches(shipment.load(), batches)
+
+    return events.mapInArrow(run, lists_type(events.schema))
+
+
+def shape(lists: DataFrame, event_columns: list[str], output: Output) -> DataFrame:
+    """Lists as they are, or as pairs."""
+    if output == "lists":
+        return lists
+    return lists.select(*map(quoted, event_columns), f.explode(MATCHED).alias(SUBSCRIPTION_ID))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it: a dot in it is no path."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def match_batches(matcher: Matcher, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, perhaps in smaller pieces, with one column more."""
+    rows_max = ROWS_FIRST
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            part = batch.slice(start, rows_max)
+            start += part.num_rows
+            size = 0
+            done = 0
+            for chunk in matcher.match_batch(part).chunks:
+                ids = chunk.values.dictionary_decode()  # Spark takes no dictionaries
+                size += ids.nbytes
+                lists = pa.ListArray.from_arrays(chunk.offsets, ids)
+                yield with_column(part.slice(done, len(chunk)), MATCHED, lists)
+                done += len(chunk)
+            fitting = part.num_rows * RESULT_BYTES // max(size, 1)
+            rows_max = max(1, min(fitting, rows_max * ROWS_GROWTH))
+
+
+def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    """A batch with one column more at its end; names need not be distinct inside structs."""
+    return pa.RecordBatch.from_arrays(
+        [*batch.columns, column], schema=batch.schema.append(pa.field(name, column.type, nullable=False))
+    )
