@@ -243,18 +243,6 @@ def _replaced(attributes: Mapping[str, Any], path: tuple[str, ...], value: objec
     return {**attributes, head: _replaced(attributes[head], rest, value) if rest else value}
 
 
-def _coerce_inside(attributes: dict[str, object], path: list[str], attribute: Attribute) -> None:
-    """Coerces a value inside nested objects, which are copied on the way and never changed in place."""
-    inner = attributes.get(path[0])
-    if len(path) == 1:
-        if inner is not None:
-            attributes[path[0]] = attribute.coerce(inner)
-    elif isinstance(inner, Mapping):
-        copy = dict(inner)
-        attributes[path[0]] = copy
-        _coerce_inside(copy, path[1:], attribute)
-
-
 def _attribute(table: dict[str, Any]) -> Attribute:
     label = f"attribute '{table.get('name', '?')}'"
     unknown = table.keys() - _FIELDS

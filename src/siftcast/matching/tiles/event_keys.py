@@ -65,7 +65,7 @@ class EventKeys:
         keys, cells = held
         if self._pack is None or not self._read_all(event, cells):
             for reader in self._plain:
-                cells[reader.number] = float_of(event.get(reader.name))
+                cells[reader.number] = float_of(event.get(reader.name))  # type: ignore[call-overload]  # doubles
         for reader in self._careful:
             reader.read(event, keys, cells)
         _turn_numbers(keys, self._numbers)
