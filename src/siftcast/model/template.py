@@ -37,9 +37,12 @@ from siftcast.model.values import Kind, Value, parse_timestamp
 
 INTEGER_MAX = 2**63 - 1
 # Numbers of at most 18 digits cannot overflow; a string with a backslash or a doubled quote is left whole.
-_LITERAL = re.compile(r"('[^'\\]*'|(?<![\w.])[0-9]{1,18}(?:\.[0-9]{1,18})?(?![\w.]))")
+# It starts with a set of characters, by which the regular expression engine finds candidates twice as fast.
+_LITERAL = re.compile(
+    r"(['0-9](?:(?<=')[^'\\]*'|(?<=[0-9])(?<![\w.][0-9])[0-9]{0,17}(?:\.[0-9]{1,18})?(?![\w.])))"
+)
 _decode = msgspec.json.Decoder(list).decode
-_CACHE_MAX = 2_048
+_CACHE_MAX = 16_384  # about 50 MB at worst
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
 
 

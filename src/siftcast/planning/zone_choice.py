@@ -2,9 +2,9 @@
 
 A subscription is kept in every zone that it touches, and the largest zone limits the whole. So a candidate costs
 
-    largest load / mean load  ×  zones that a subscription touches, on average
+    largest load / even share of the load  ×  zones that a subscription touches, on average
 
-and the cheapest is taken. Kyra expects one or two attributes to do; accordingly k-d cuts must be a tenth cheaper than
+and the cheapest is taken. The even share is that of the zones asked for: an attribute of six values makes six zones. Kyra expects one or two attributes to do; accordingly k-d cuts must be a tenth cheaper than
 the best single axis, because a single axis is easier to describe and asks less of an event. Spans are counted on a
 sample of the subscriptions, with the zones that would really be used.
 """
@@ -30,10 +30,16 @@ class Candidate:
     attributes: tuple[str, ...]
     partition: Partition
     quality: Quality
+    asked: int
+
+    @property
+    def excess(self) -> float:
+        """The largest load over an even share among the zones asked for."""
+        return self.quality.imbalance * self.asked / self.quality.zones
 
     @property
     def cost(self) -> float:
-        return self.quality.imbalance * (self.quality.spans_mean or 1.0)
+        return self.excess * (self.quality.spans_mean or 1.0)
 
 
 def candidates(table: CellTable, zones: int, *, alpha: float = ALPHA, sample: Sequence[Filter] = ()) -> list[Candidate]:
@@ -43,7 +49,7 @@ def candidates(table: CellTable, zones: int, *, alpha: float = ALPHA, sample: Se
     for axis in table.axes:
         space = subspace(schema, (axis.attribute,))
         partition = partition_line(space, axis.edges, axis.loads(alpha), zones)
-        found.append(Candidate((axis.attribute,), partition, _judge(partition, sample)))
+        found.append(Candidate((axis.attribute,), partition, _judge(partition, sample), zones))
     if table.joint is not None:
         crossings = [(axis.edges[:-1], axis.crossing) for axis in table.axes] if table.subscriptions else []
         joint = table.joint
@@ -53,7 +59,7 @@ def candidates(table: CellTable, zones: int, *, alpha: float = ALPHA, sample: Se
         partition = _restricted(whole)
         names = tuple(axis.attribute.name for axis in partition.space.axes)
         if len(names) > 1:
-            found.append(Candidate(names, partition, _judge(partition, sample)))
+            found.append(Candidate(names, partition, _judge(partition, sample), zones))
     return found
 
 
@@ -111,7 +117,7 @@ def _reason(chosen: Candidate, found: Sequence[Candidate], asked: int, alpha: fl
     ]
     if len(found) > 1:
         lines.append(
-            "Cost is (largest / mean load) × (zones a subscription touches); k-d cuts must be a tenth cheaper."
+            "Cost is (largest load / even share) × (zones a subscription touches); k-d cuts must be a tenth cheaper."
         )
         width = max(len(", ".join(each.attributes)) for each in found)
         for each in found:
@@ -119,7 +125,7 @@ def _reason(chosen: Candidate, found: Sequence[Candidate], asked: int, alpha: fl
             spans = each.quality.spans_mean
             touched = f"{spans:8.2f}" if spans is not None else "       ?"
             names = ", ".join(each.attributes)
-            lines.append(f" {mark} {names:<{width}}  {each.quality.imbalance:7.3f} × {touched} = {each.cost:8.2f}")
+            lines.append(f" {mark} {names:<{width}}  {each.excess:7.3f} × {touched} = {each.cost:8.2f}")
     return "\n".join(lines)
 
 

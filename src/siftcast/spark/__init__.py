@@ -14,9 +14,11 @@ event, `intake`, `dead_letters` and `accounts` for what becomes of bad input. Tr
 DataFrame and keep no state.
 """
 
+from pyspark.sql import SparkSession
+
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
-from siftcast.spark.errors import SparkError
+from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.intake import Intake, parse_events, read_events, read_subscriptions, split_corrupt
 from siftcast.spark.java import Java, find_java
 from siftcast.spark.matching import match
@@ -35,6 +37,7 @@ __all__ = [
     "Output",
     "Progress",
     "SparkError",
+    "SparkSession",
     "active_session",
     "compile_subscriptions",
     "find_java",
@@ -46,6 +49,7 @@ __all__ = [
     "read_events",
     "read_subscriptions",
     "session",
+    "short_errors",
     "spark_type",
     "split_corrupt",
     "watch",

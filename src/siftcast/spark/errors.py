@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from siftcast.model import SiftcastError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
+
+from siftcast.model import DataError, SiftcastError
+
+_LINES_MAX = 4
 
 
 class SparkError(SiftcastError):
     """Spark cannot be started or used as asked; says what would help."""
 
     code = "spark"
+
+
+@contextmanager
+def short_errors() -> Iterator[None]:
+    """Turns what Spark raises into our errors with its first lines: for command lines, where nobody reads the rest."""
+    try:
+        yield
+    except (AnalysisException, IllegalArgumentException) as error:
+        raise DataError(_first_lines(error, 1)) from error
+    except (PySparkException, Py4JError) as error:
+        raise SparkError(f"Spark failed: {_first_lines(error, _LINES_MAX)}") from error
+
+
+def _first_lines(error: Exception, count: int) -> str:
+    lines = [line for line in str(error).split("JVM stacktrace")[0].splitlines() if line.strip()]
+    return "\n".join(lines[:count])

@@ -139,7 +139,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _newest_pairs(pairs: pa.Table, last: int) -> pa.Table:
     """At most `last` rows for each subscription, the newest."""
     keys = [("subscription_id", "ascending"), (_ORDER, "descending"), (_TIE, "descending")]
-    order = pc.sort_indices(pairs.drop_columns(["event"]), sort_keys=keys, null_placement="at_end")
+    order = pc.sort_indices(pairs.drop_columns(["event"]), sort_keys=keys)  # nulls and NaN come last
     codes = _one(pairs["subscription_id"]).dictionary_encode().indices.to_numpy()[order.to_numpy()]
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
     rank = np.arange(len(codes)) - np.repeat(begins, np.diff(begins, append=len(codes)))

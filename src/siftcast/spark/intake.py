@@ -23,7 +23,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from siftcast.model import DataError, Schema
 from siftcast.spark.dead_letters import dead_letter_frame, explain_csv, explain_json, letters_of
 from siftcast.spark.schemas import SUBSCRIPTIONS, spark_type
-from siftcast.spark.session import session
+from siftcast.spark.session import active_session, session
 
 CORRUPT = "_siftcast_corrupt"
 FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".orc": "orc"}
@@ -79,12 +79,12 @@ def read_events(
 
     The schema may be Siftcast's, Spark's or a DDL text; without one, Spark looks at the data to guess it.
     """
-    return _read(spark or session(), str(path), format, _struct(schema), "events")
+    return _read(spark or active_session() or session(), str(path), format, _struct(schema), "events")
 
 
 def read_subscriptions(path: str, format: str | None = None, *, spark: SparkSession | None = None) -> Intake:
     """Subscriptions from files of the same formats: id, filter[, dialect, subscriber]."""
-    return _read(spark or session(), str(path), format, SUBSCRIPTIONS, "subscriptions")
+    return _read(spark or active_session() or session(), str(path), format, SUBSCRIPTIONS, "subscriptions")
 
 
 def parse_events(lines: DataFrame, schema: RowSchema = None, *, column: str = "value") -> Intake:
@@ -129,8 +129,11 @@ def _parse_json(lines: DataFrame, schema: StructType | None, input: str) -> Inta
         schema = _without_corrupt(lines.sparkSession.read.json(lines).schema)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     parsed = lines.select("value", f.from_json("value", _with_corrupt(schema), options).alias("row"))
-    # Some texts that are no object, such as "null", come back without a row and without a complaint.
-    corrupt = f.when(f.col("row").isNull(), f.coalesce("value", f.lit(""))).otherwise(f.col(f"row.{CORRUPT}"))
+    # Some texts that are no object, such as "null", come back without a row and without a complaint; and of a text that
+    # goes on behind the object Spark reads the object alone, which would lose the second one on a line.
+    text = f.coalesce("value", f.lit(""))
+    goes_on = ~f.rtrim("value").endswith("}") | (f.col("value").rlike(r"\}\s*\{") & f.try_parse_json("value").isNull())
+    corrupt = f.when(f.col("row").isNull() | goes_on, text).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in schema.names]
     return Intake(parsed.select(*columns, corrupt.alias(CORRUPT)), input, partial(explain_json, schema=schema))
 

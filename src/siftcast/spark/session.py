@@ -7,8 +7,8 @@
     otherwise                           embedded: all cores of this machine, inside a JVM that ends with the program
 
 The embedded session is set up for starting fast and staying out of the way: no web interface, as many shuffle
-partitions as a machine can use, a garbage collector without threads of its own, nothing written into the current folder, no
-port open to the network. Whatever the user has said wins: `config`, PYSPARK_SUBMIT_ARGS, then spark-defaults.conf.
+partitions as a machine can use, a garbage collector without threads of its own, nothing written into the current
+folder, no port open to the network. What the user has said wins: `config`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf.
 """
 
 from __future__ import annotations
