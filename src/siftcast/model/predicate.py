@@ -16,6 +16,7 @@ from datetime import datetime
 from types import CodeType, FunctionType
 from typing import cast
 
+from siftcast.model.bounded_cache import remember
 from siftcast.model.expression import (
     MIRRORED,
     NEGATED,
@@ -56,10 +57,9 @@ def _compile(node: Predicate, negated: bool) -> CompiledPredicate:
     source = f"def predicate(e{parameters}):\n return {body}\n"
     code = _codes.get(source)
     if code is None:
-        if len(_codes) >= _CODES_MAX:
-            _codes.pop(next(iter(_codes)), None)
         module = compile(source, "<siftcast predicate>", "exec")
-        code = _codes[source] = next(part for part in module.co_consts if isinstance(part, CodeType))
+        code = next(part for part in module.co_consts if isinstance(part, CodeType))
+        remember(_codes, source, code, _CODES_MAX)
     function = FunctionType(code, _NAMES, "predicate", tuple(writer.constants))
     return cast(CompiledPredicate, function)
 

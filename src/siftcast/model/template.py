@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from siftcast.model.bounded_cache import remember
 from siftcast.model.expression import (
     And,
     Attributes,
@@ -38,9 +39,7 @@ from siftcast.model.values import Kind, Value, parse_timestamp
 INTEGER_MAX = 2**63 - 1
 # Numbers of at most 18 digits cannot overflow; a string with a backslash or a doubled quote is left whole.
 # It starts with a set of characters, by which the regular expression engine finds candidates twice as fast.
-_LITERAL = re.compile(
-    r"(['0-9](?:(?<=')[^'\\]*'|(?<=[0-9])(?<![\w.][0-9])[0-9]{0,17}(?:\.[0-9]{1,18})?(?![\w.])))"
-)
+_LITERAL = re.compile(r"(['0-9](?:(?<=')[^'\\]*'|(?<=[0-9])(?<![\w.][0-9])[0-9]{0,17}(?:\.[0-9]{1,18})?(?![\w.])))")
 _decode = msgspec.json.Decoder(list).decode
 _CACHE_MAX = 16_384  # about 50 MB at worst
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
@@ -199,7 +198,5 @@ class TemplateCache:
         parts = _LITERAL.split(text)
         if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in text:
             return
-        if len(self._entries) >= _CACHE_MAX:
-            self._entries.pop(next(iter(self._entries)), None)
         entry = _Entry(template, literals.negative, literals.timestamps)
-        self._entries[(*parts[::2], *literals.types)] = entry
+        remember(self._entries, (*parts[::2], *literals.types), entry, _CACHE_MAX)

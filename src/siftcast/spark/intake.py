@@ -132,7 +132,8 @@ def _parse_json(lines: DataFrame, schema: StructType | None, input: str) -> Inta
     # Some texts that are no object, such as "null", come back without a row and without a complaint; and of a text that
     # goes on behind the object Spark reads the object alone, which would lose the second one on a line.
     text = f.coalesce("value", f.lit(""))
-    goes_on = ~f.rtrim("value").endswith("}") | (f.col("value").rlike(r"\}\s*\{") & f.try_parse_json("value").isNull())
+    alone = f.json_array_length(f.concat(f.lit("["), "value", f.lit("]"))).eqNullSafe(1)
+    goes_on = ~f.rtrim("value").endswith("}") | (f.col("value").rlike(r"\}\s*,?\s*\{") & ~alone)
     corrupt = f.when(f.col("row").isNull() | goes_on, text).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in schema.names]
     return Intake(parsed.select(*columns, corrupt.alias(CORRUPT)), input, partial(explain_json, schema=schema))
