@@ -4,9 +4,10 @@ A subscription is kept in every zone that it touches, and the largest zone limit
 
     largest load / even share of the load  ×  zones that a subscription touches, on average
 
-and the cheapest is taken. The even share is that of the zones asked for: an attribute of six values makes six zones. Kyra expects one or two attributes to do; accordingly k-d cuts must be a tenth cheaper than
-the best single axis, because a single axis is easier to describe and asks less of an event. Spans are counted on a
-sample of the subscriptions, with the zones that would really be used.
+and the cheapest is taken. The even share is that of the zones asked for, so an attribute of six values pays for making
+only six. Kyra expects one or two attributes to do; accordingly k-d cuts must be a tenth cheaper than the best single
+axis, because a single axis is easier to describe and asks less of an event. Spans are counted on a sample of the
+subscriptions, with the zones that would really be used.
 """
 
 from __future__ import annotations

@@ -150,8 +150,9 @@ class Tiles(Engine):
         self._serial += 1
         self._segments[serial] = segment
         self._reserve(int(segment.slots.max()))
-        self._home[segment.slots] = serial
-        self._code[segment.slots] = np.arange(len(segment.slots), dtype=np.int32)
+        codes = segment.live_codes()  # the slots of dead ones may have been given to others since
+        self._home[segment.slots[codes]] = serial
+        self._code[segment.slots[codes]] = codes
 
     def _tidy(self) -> None:
         """Merges segments of like size when there are enough, and rebuilds those that are mostly dead."""

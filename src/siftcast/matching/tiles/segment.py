@@ -81,10 +81,18 @@ class Segment(ABC):
         """The rows that still live, for a merge."""
         if self._alive is None:
             return self.rows
-        positions = np.unpackbits(self._alive.view(np.uint8), bitorder="little")[: len(self.rows)].astype(bool)
         keep = np.empty(len(self.rows), bool)
-        keep[self.index.order] = positions
+        keep[self.index.order] = self._live_positions()
         return self.rows.select(keep)
+
+    @abstractmethod
+    def live_codes(self) -> Int32Array:
+        """The codes of filters that still live."""
+
+    def _live_positions(self) -> Mask:
+        if self._alive is None:
+            return np.ones(len(self.rows), bool)
+        return np.unpackbits(self._alive.view(np.uint8), bitorder="little")[: len(self.rows)].astype(bool)
 
     @property
     def nbytes(self) -> int:
@@ -126,6 +134,9 @@ class PlainSegment(Segment):
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
+
+    def live_codes(self) -> Int32Array:
+        return np.flatnonzero(self._live_positions()).astype(np.int32)
 
     def remove(self, code: int) -> None:
         self._kill(code)
@@ -177,6 +188,9 @@ class GeneralSegment(Segment):
             positions, offsets = self._satisfied(positions, offsets, events)
         codes, offsets, doubts = self._owners(positions, offsets)
         return self._verified(codes, offsets, doubts, table) if doubts.any() else (codes, offsets)
+
+    def live_codes(self) -> Int32Array:
+        return np.unique(self._owner_of[self._live_positions()])
 
     def remove(self, code: int) -> None:
         for position in self._by_owner[self._starts[code] : self._starts[code + 1]].tolist():

@@ -1,0 +1,149 @@
+"""Statistics by Spark equal those of NumPy and of brute force on data that is small enough for both."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from siftcast.model import Attribute, DataError, Filter, Schema
+from siftcast.space import Box
+from siftcast.spark import SparkSession
+from siftcast.spark.statistics import Statistics, statistics
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+SCHEMA = Schema(
+    [
+        Attribute("symbol", "string", ("A", "B", "C", "D")),
+        Attribute("place.x", "int", (0, 9)),
+        Attribute("price", "float", (0.0, 100.0)),
+        Attribute("at", "timestamp", (START, START + timedelta(days=1))),
+        Attribute("note", "string"),
+    ]
+)
+FILTERS = [
+    "symbol IN ('A', 'D')", "place.x > 3 AND price < 40.0", "place.x = 2 OR place.x = 7", "price BETWEEN 10.0 AND 60.0",
+    "at < TIMESTAMP '2024-01-01 12:00:00' AND symbol = 'B'", "note = 'x'", "symbol = 'C' AND price >= 99.5", "TRUE",
+]  # fmt: skip
+BAD = ["price <", "price = 'x'", None]
+ROWS = 400
+
+
+def event_rows() -> list[dict[str, object]]:
+    rng = np.random.default_rng(5)
+    rows: list[dict[str, object]] = []
+    for index in range(ROWS):
+        rows.append(
+            {
+                "symbol": ["A", "B", "C", "Z", None][int(rng.integers(0, 5))],
+                "place": {"x": int(rng.integers(0, 12))},
+                "price": float("nan") if index % 50 == 0 else float(round(rng.uniform(0, 100), 3)),
+                "at": START + timedelta(minutes=int(rng.integers(0, 1_440))),
+                "note": "x" if index % 2 else None,
+                "size": float(rng.integers(1, 5)),
+            }
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, object]]:
+    return event_rows()
+
+
+@pytest.fixture(scope="module")
+def measured(spark: SparkSession, rows: list[dict[str, object]]) -> Statistics:
+    events = spark.createDataFrame(pa.Table.from_pylist(rows)).repartition(3)
+    texts = [*FILTERS, *BAD]
+    table = pa.table({"id": [f"s{index}" for index in range(len(texts))], "filter": texts})
+    subscriptions = spark.createDataFrame(table).repartition(2)
+    return statistics(events, subscriptions, SCHEMA, weight="size", joint_max=64)
+
+
+def column(rows: list[dict[str, object]], name: str) -> list[object]:
+    found = [row["place"]["x"] if name == "place.x" else row[name] for row in rows]  # type: ignore[index]
+    return [None if value != value else value for value in found]
+
+
+def test_bad_subscriptions_are_counted_apart(measured: Statistics) -> None:
+    assert (measured.events, measured.subscriptions, measured.rejected) == (ROWS, len(FILTERS), len(BAD))
+
+
+def test_attributes_have_the_counts_of_a_plain_look(measured: Statistics, rows: list[dict[str, object]]) -> None:
+    found = {row["attribute"]: row for row in measured.attributes.toArrow().to_pylist()}
+    assert list(found) == list(SCHEMA.names)
+    for name, row in found.items():
+        known = [value for value in column(rows, name) if value is not None]
+        assert row["events"] == len(known)
+        assert row["nulls"] == ROWS - len(known)
+        assert row["distinct"] == pytest.approx(len(set(known)), rel=0.1)
+    assert found["symbol"]["outside"] == column(rows, "symbol").count("Z")
+    assert found["place.x"]["outside"] == sum(value in (10, 11) for value in column(rows, "place.x"))
+    assert (found["symbol"]["minimum"], found["symbol"]["maximum"]) == ("A", "Z")
+    prices = [value for value in column(rows, "price") if value is not None]
+    assert (float(found["price"]["minimum"]), float(found["price"]["maximum"])) == (min(prices), max(prices))  # type: ignore[type-var]
+    assert found["note"]["deciles"] is found["note"]["selectivity"] is found["note"]["outside"] is None
+    middle = found["price"]["deciles"][5]
+    assert middle == pytest.approx(np.median(np.array(prices)), abs=2.0)
+    assert [found[name]["constrained"] for name in ("symbol", "place.x", "price", "at")] == [3, 2, 3, 1]
+
+
+def test_selectivity_of_an_attribute_is_the_mean_share_of_subscriptions_it_lets_pass(
+    measured: Statistics, rows: list[dict[str, object]]
+) -> None:
+    found = {row["attribute"]: row["selectivity"] for row in measured.attributes.toArrow().to_pylist()}
+    alone = ["place.x > 3", "place.x = 2 OR place.x = 7", *["TRUE"] * 6]
+    inside = [row for row in rows if column([row], "place.x")[0] in range(10)]
+    shares = [np.mean([Filter.parse(text).matches(row) for text in alone]) for row in inside]
+    assert found["place.x"] == pytest.approx(np.mean(shares))
+
+
+def test_cells_of_an_axis_with_few_values_are_exact(measured: Statistics, rows: list[dict[str, object]]) -> None:
+    cells = [row for row in measured.cells.toArrow().to_pylist() if row["attribute"] == "place.x"]
+    assert [row["lows"] for row in cells] == [[float(value)] for value in range(10)]
+    for value, row in enumerate(cells):
+        here = [each for each in rows if column([each], "place.x")[0] == value]
+        assert row["events"] == len(here)
+        assert row["weight"] == pytest.approx(np.mean([each["size"] for each in here]))  # type: ignore[misc]
+        assert row["subscriptions"] == 6 + (value > 3) + (value in (2, 7))
+        assert row["popularity"] == pytest.approx(row["subscriptions"] / len(FILTERS))
+        assert row["selectivity"] == 1.0
+    assert sum(row["volume"] for row in cells) == pytest.approx(1.0)
+
+
+def test_cells_of_an_axis_with_many_values_follow_its_quantiles(
+    measured: Statistics, rows: list[dict[str, object]]
+) -> None:
+    cells = [row for row in measured.cells.toArrow().to_pylist() if row["attribute"] == "price"]
+    prices = np.array([value for value in column(rows, "price") if value is not None], dtype=np.float64)
+    edges = [row["lows"][0] for row in cells] + [cells[-1]["highs"][0]]
+    assert edges == sorted(edges)
+    assert [row["events"] for row in cells] == np.histogram(prices, edges)[0].tolist()
+    assert max(row["events"] for row in cells) <= 4
+
+
+def test_joint_cells_hold_every_event_with_a_point_once(measured: Statistics, rows: list[dict[str, object]]) -> None:
+    joint = [row for row in measured.cells.toArrow().to_pylist() if row["attribute"] is None]
+    assert 1 < len(joint) <= 64
+    space = measured.table.cells.space
+    points = [point for row in rows if (point := space.point(row)) is not None]
+    for row in joint:
+        box = Box(tuple(row["lows"]), tuple(row["highs"]))
+        assert row["events"] == sum(map(box.contains, points))
+        touching = sum(any(each.intersects(box) for each in space.boxes(Filter.parse(text))) for text in FILTERS)
+        assert row["subscriptions"] <= touching  # boxes are the coarser look: they span from A to D
+    assert sum(row["events"] for row in joint) == len(points)
+
+
+def test_text_shows_what_was_measured(measured: Statistics) -> None:
+    text = str(measured)
+    assert "400 events, 8 subscriptions, 3 rejected" in text
+    assert "fullest of 4 cells of symbol" in text
+
+
+def test_missing_columns_are_named(spark: SparkSession) -> None:
+    table = spark.createDataFrame(pa.table({"id": ["a"]}))
+    with pytest.raises(DataError, match="'filter'"):
+        statistics(table, table, SCHEMA)
+    with pytest.raises(DataError, match="'size'"):
+        statistics(table, table.withColumnRenamed("id", "filter"), SCHEMA, weight="size")
