@@ -9,3 +9,11 @@ class TestBruteForce(EngineConformance):
 
 class TestTiles(EngineConformance):
     engine = "tiles"
+
+
+class TestCounting(EngineConformance):
+    engine = "counting"
+
+
+class TestKdTree(EngineConformance):
+    engine = "kd_tree"
