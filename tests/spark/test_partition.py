@@ -25,8 +25,8 @@ def test_twenty_zones_are_even_on_the_papers_data_models(spark: SparkSession, pr
     assert quality(zones.loads).imbalance <= 1.1 or box.volume == 1.0
     values = workload.events["value"].to_numpy()
     wanted = np.zeros(1_000)
-    for text in workload.subscriptions["filter"].to_pylist():
-        wanted[[value for value in range(1_000) if Filter.parse(text).matches({"value": value})]] += 1
+    for filter_ in map(Filter.parse, workload.subscriptions["filter"].to_pylist()):
+        wanted += [filter_.matches({"value": value}) for value in range(1_000)]
     load = (wanted / 100) ** 0.6101 * np.bincount(values, minlength=1_000) / len(values)
     here = zones.zones_of_points(np.arange(1_000.0)[:, None])
     assert np.bincount(here, weights=load) == pytest.approx(zones.loads)
@@ -53,7 +53,7 @@ def test_zones_over_several_attributes_hold_every_match(spark: SparkSession) -> 
 
 
 def test_impossible_wishes_are_refused(spark: SparkSession) -> None:
-    workload = generate("kyra-uniform", events=1, subscriptions=1)
+    workload = generate("kyra-uniform", events=1, subscriptions=1, seed=0)
     frame = spark.createDataFrame(workload.subscriptions)
     with pytest.raises(DataError, match="at least one zone"):
         partition(frame, frame, workload.schema, zones=0)

@@ -39,7 +39,9 @@ def test_every_filter_matches_the_rows_that_spark_finds(events, filters, subscri
     for row in ss.match(events, subscriptions).select("row", "subscription_id").collect():
         assert row["row"] not in found[row["subscription_id"]], "a pair came twice"
         found[row["subscription_id"]].add(row["row"])
-    wrong = [f"{filters[id]}: {sorted(found[id] ^ spark_answer[id])}" for id in filters if found[id] != spark_answer[id]]
+    wrong = [
+        f"{filters[id]}: {sorted(found[id] ^ spark_answer[id])}" for id in filters if found[id] != spark_answer[id]
+    ]
     assert not wrong, "\n".join(wrong)
 
 

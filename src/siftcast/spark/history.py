@@ -65,7 +65,7 @@ def match_history(
             t.StructField("event", events.schema),
         ]
     )
-    found = keyed.mapInArrow(_task(compiled.shipment, last), form)
+    found = keyed.mapInArrow(_task(compiled.shipment, last, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_TIE).desc()]
     ranked = found.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription_id").orderBy(*by_age)))
     kept = ranked.where(fn.col("rank") <= last)
@@ -96,7 +96,7 @@ def _order_column(events: DataFrame, order_by: str | None) -> str:
     return order_by
 
 
-def _task(shipment: Shipment, last: int) -> Callable[[Batches], Batches]:
+def _task(shipment: Shipment, last: int, most: int) -> Callable[[Batches], Batches]:
     def newest(batches: Batches) -> Batches:
         matcher = shipment.load()
         gathered: list[pa.Table] = []  # the first is what was kept the last time, if any
@@ -107,7 +107,7 @@ def _task(shipment: Shipment, last: int) -> Callable[[Batches], Batches]:
                 matched = matcher.match_batch(rows.drop_columns([_ORDER, _TIE]))
                 gathered.append(_newest_pairs(_pairs(matched, rows), last))
                 new += gathered[-1].num_rows
-                if new >= _PAIRS_GATHERED:
+                if new >= most:
                     gathered, new = [_newest_pairs(pa.concat_tables(gathered), last)], 0
         if gathered:
             yield from _newest_pairs(pa.concat_tables(gathered), last).to_batches(max_chunksize=_ROWS_MATCHED)

@@ -11,7 +11,7 @@ from siftcast.matching.contract import Bounds, BulkLoader, filters_of
 from siftcast.matching.tiles.bound_columns import bound_columns
 from siftcast.matching.tiles.boxes import boxes_of
 from siftcast.matching.tiles.keys import Mask
-from siftcast.matching.tiles.plans import Columns, Leaf, apply_plan, plan_of
+from siftcast.matching.tiles.plans import Columns, Leaf, apply_plan, box_by_plan, plan_of
 from siftcast.matching.tiles.rows import RowBuilder, RowSet
 from siftcast.model import Filter
 from siftcast.model.template import Template
@@ -38,10 +38,15 @@ class Loader(BulkLoader):
         for place, filter_ in enumerate(filters):
             groups.setdefault(filter_.template, []).append(place)
         for template, places in groups.items():
-            if len(places) >= _TOGETHER_MIN:
-                self._add_together(template, places, slots, filters)
-            else:
-                for place in places:
+            plan = self._plan(template)
+            if plan is not None and len(places) >= _TOGETHER_MIN:
+                self._add_together(plan, places, slots, filters)
+                continue
+            for place in places:
+                box = None if plan is None else box_by_plan(plan, filters[place].values)
+                if box is not None:
+                    self._plain.add_box(slots[place], box)
+                else:
                     self._add_one(slots[place], filters[place])
 
     def add_bounds(self, slots: Sequence[int], bounds: Sequence[Bounds]) -> None:
@@ -62,16 +67,14 @@ class Loader(BulkLoader):
     def finish(self) -> None:
         self._install(self._plain.finish(), self._general.finish())
 
-    def _add_together(
-        self, template: Template, places: Sequence[int], slots: Sequence[int], filters: Sequence[Filter]
-    ) -> None:
+    def _plan(self, template: Template) -> list[Leaf] | None:
         if template not in self._plans:
             self._plans[template] = plan_of(template)
-        plan = self._plans[template]
-        if plan is None:
-            for place in places:
-                self._add_one(slots[place], filters[place])
-            return
+        return self._plans[template]
+
+    def _add_together(
+        self, plan: Sequence[Leaf], places: Sequence[int], slots: Sequence[int], filters: Sequence[Filter]
+    ) -> None:
         columns, decided = apply_plan(plan, [filters[place].values for place in places])
         chosen = np.array([slots[place] for place in places], np.int32)
         if not decided.all():

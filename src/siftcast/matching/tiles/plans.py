@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
 from siftcast.matching.contract import Int32Array, Int64Array
-from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Dimension, Mask, number_keys
+from siftcast.matching.tiles.boxes import Box, Side
+from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Dimension, Mask, number_key, number_keys
 from siftcast.model.expression import MIRRORED, And, Between, Comparison, Literal, Predicate, Reference
 from siftcast.model.template import Slot, Template
 from siftcast.model.values import Kind, Value, microseconds
 
-_PLANNED = frozenset({"=", "<", "<=", ">", ">="})
+_RAISING, _LOWERING = frozenset({"=", ">=", ">"}), frozenset({"=", "<=", "<"})  # a low end, a high end
+_PLANNED = _RAISING | _LOWERING
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One comparison of a dimension with the literal in a slot."""
 
     dimension: Dimension
@@ -89,14 +91,42 @@ def apply_plan(plan: Sequence[Leaf], rows: Sequence[Sequence[Value]]) -> tuple[l
         if leaf.dimension not in bounds:
             bounds[leaf.dimension] = np.full(count, KEY_MIN, np.int64), np.full(count, KEY_MAX, np.int64)
         low, high = bounds[leaf.dimension]
-        if leaf.operator in ("=", ">=", ">"):
+        if leaf.operator in _RAISING:
             np.maximum(low, keys + (leaf.operator == ">"), out=low)
-        if leaf.operator in ("=", "<=", "<"):
+        if leaf.operator in _LOWERING:
             np.minimum(high, keys - (leaf.operator == "<"), out=high)
     for dimension, (low, high) in bounds.items():
         decided &= low <= high  # an empty interval matches nothing, which an index has no row for
         columns.append(Columns(dimension, low, high))
     return columns, decided
+
+
+def box_by_plan(plan: Sequence[Leaf], values: Sequence[Value]) -> Box | None:
+    """The box of one filter, or None where its literals need the general way: the same as `apply_plan` on one row."""
+    sides: list[Side] = []
+    bounds: dict[Dimension, tuple[int, int]] = {}
+    for dimension, operator, slot in plan:
+        value = values[slot]
+        if isinstance(value, str):
+            sides.append((dimension, value, value))
+            continue
+        if isinstance(value, datetime):
+            key = microseconds(value)
+        elif -EXACT_MAX < value < EXACT_MAX:
+            key = number_key(value)
+        else:
+            return None
+        low, high = bounds.get(dimension, (KEY_MIN, KEY_MAX))
+        if operator in _RAISING:
+            low = max(low, key + (operator == ">"))
+        if operator in _LOWERING:
+            high = min(high, key - (operator == "<"))
+        bounds[dimension] = low, high
+    for dimension, (low, high) in bounds.items():
+        if low > high:
+            return None
+        sides.append((dimension, low, high))
+    return Box(sides)
 
 
 def _literal_keys(dimension: Dimension, literals: Sequence[Value], decided: Mask) -> Int64Array:

@@ -1,0 +1,178 @@
+"""Bad input loses nothing: every row is matched, unmatched or in the dead letters with its reason."""
+
+from dataclasses import asdict
+
+import pytest
+
+from siftcast import Attribute, Schema
+from siftcast import spark as ss
+from siftcast.model import DataError
+
+SCHEMA = Schema([Attribute("symbol", "string"), Attribute("price", "float"), Attribute("n.x", "int")])
+GOOD = [
+    '{"symbol":"IBM","price":88,"n":{"x":1}}',
+    '{"symbol":"ACME","price":400.5}',
+    '{"n":{"x":2}}',
+    "{}",
+    '{"symbol":"}{","price":1}',
+]
+BAD = {
+    '{"symbol":"I': "not valid JSON",
+    "null": "not a JSON object",
+    "5": "not a JSON object",
+    '[{"price":1}]': "not a JSON object",
+    "hello": "not valid JSON",
+    '{"price":"abc"}': "'price' is 'abc', which is no double",
+    '{"price":true}': "'price' is true, which is no double",
+    '{"n":{"x":1.5}}': "'n.x' is 1.5, which is no bigint",
+    '{"n":5}': "'n' is 5, which is no struct",
+    '{"price":1}{"price":2}': "trailing characters",
+    '{"price":1},{"price":2}': "trailing characters",
+    '{"price":1} and more': "trailing characters",
+}
+FILTERS = [("cheap", "price < 95"), ("two", "n.x = 2"), ("bad", "price <"), ("unread", None), ("cheap", "TRUE")]
+
+
+@pytest.fixture(scope="module")
+def subscriptions(spark):
+    return spark.createDataFrame(FILTERS, "id string, filter string")
+
+
+@pytest.fixture
+def lines(tmp_path):
+    mixed = [line for pair in zip(GOOD, [*BAD][: len(GOOD)], strict=True) for line in pair] + [*BAD][len(GOOD) :]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(["", *mixed, "  "]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def letters(frame):
+    return {row["source"]: row["reason"] for row in frame.collect()}
+
+
+def check_sums(counts):
+    assert counts.events_in == counts.events_matched + counts.events_unmatched + counts.events_rejected
+    assert counts.subscriptions_in == counts.subscriptions_used + counts.subscriptions_rejected
+
+
+def test_lines_that_are_no_events_become_dead_letters_with_reasons(lines):
+    intake = ss.read_events(lines, schema=SCHEMA)
+    found = letters(intake.rejected)
+    assert set(found) == set(BAD)
+    wrong = {line: found[line] for line, reason in BAD.items() if reason not in found[line]}
+    assert not wrong
+    assert intake.rejected.schema == ss.DEAD_LETTERS
+    assert intake.good.count() == len(GOOD)
+    assert intake.rejected.count() == len(BAD)
+
+
+@pytest.mark.parametrize("output", ["pairs", "lists"])
+def test_counts_add_up_and_agree_with_the_tables(lines, subscriptions, output):
+    result = ss.match_with_rejects(ss.read_events(lines, schema=SCHEMA), subscriptions, output)
+    counts = result.counts()
+    check_sums(counts)
+    assert counts.events_in == len(GOOD) + len(BAD)
+    assert asdict(counts) | {"events_in": 0} == {
+        "events_in": 0, "events_matched": 3, "events_unmatched": 2, "events_rejected": len(BAD), "pairs": 3,
+        "subscriptions_in": 5, "subscriptions_used": 2, "subscriptions_rejected": 3,
+    }  # fmt: skip
+    assert result.matched.count() == (counts.pairs if output == "pairs" else len(GOOD))
+    assert result.rejected.count() == counts.events_rejected + counts.subscriptions_rejected
+    assert {row["input"] for row in result.rejected.collect()} == {"events", "subscriptions"}
+
+
+def test_saving_writes_both_tables_and_counts_on_the_way(spark, lines, subscriptions, tmp_path):
+    result = ss.match_with_rejects(ss.read_events(lines, schema=SCHEMA), subscriptions)
+    counts = result.save(str(tmp_path / "out"), rejected=str(tmp_path / "rejected"))
+    check_sums(counts)
+    assert counts == result.counts()
+    assert spark.read.parquet(str(tmp_path / "out")).count() == counts.pairs
+    assert spark.read.json(str(tmp_path / "rejected")).count() == counts.events_rejected + counts.subscriptions_rejected
+
+
+def test_nothing_is_written_for_rejects_where_there_are_none(spark, tmp_path):
+    events = spark.createDataFrame([(1,), (2,)], "a long")
+    result = ss.match_with_rejects(events, spark.createDataFrame([("x", "a = 1")], "id string, filter string"))
+    counts = result.save(str(tmp_path / "out"), rejected=str(tmp_path / "rejected"))
+    assert (counts.events_matched, counts.events_unmatched) == (1, 1)
+    assert not (tmp_path / "rejected").exists()
+
+
+@pytest.mark.parametrize("empty", ["filtered", "local"])
+def test_counts_of_nothing_are_zero(spark, subscriptions, empty):
+    some = spark.createDataFrame([(1.0,)], "price double")
+    events = some.where("price > 5") if empty == "filtered" else spark.createDataFrame([], some.schema)
+    counts = ss.match_with_rejects(events, subscriptions).counts()
+    check_sums(counts)
+    assert (counts.events_in, counts.pairs, counts.subscriptions_in) == (0, 0, 5)
+
+
+def test_a_bad_subscription_stops_match_which_cannot_give_it_back(spark, subscriptions):
+    events = spark.createDataFrame([(1.0,)], "price double")
+    with pytest.raises(DataError, match=r"3 of 5 subscriptions cannot be used(.|\n)*match_with_rejects"):
+        ss.match(events, subscriptions)
+
+
+def test_subscriptions_that_cannot_be_read_are_counted_with_those_that_cannot_be_used(spark, tmp_path):
+    path = tmp_path / "subscriptions.jsonl"
+    path.write_text('{"id":"a","filter":"x = 1"}\n{"id":"b"\n{"id":"c","filter":"x ="}\n{"filter":"x = 1"}\n')
+    events = spark.createDataFrame([(1,)], "x long")
+    result = ss.match_with_rejects(events, ss.read_subscriptions(str(path)))
+    counts = result.counts()
+    check_sums(counts)
+    assert (counts.subscriptions_in, counts.subscriptions_used, counts.pairs) == (4, 1, 1)
+    assert sorted(row["code"] for row in result.rejected_subscriptions.collect()) == [
+        "filter-syntax", "subscription", "subscription",
+    ]  # fmt: skip
+
+
+def test_csv_is_read_by_the_names_of_its_header(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text('price,extra,symbol\n1,e,IBM\nx,e,ACME\n2,e\n3,e,"a,b"\n5,b,c,d\n,,\n')
+    intake = ss.read_events(str(path), schema=Schema(SCHEMA.attributes[:2]))
+    assert sorted((row["symbol"], row["price"]) for row in intake.good.where("price > 0").collect()) == [
+        ("IBM", 1.0),
+        ("a,b", 3.0),
+    ]
+    assert intake.good.count() == 3
+    assert letters(intake.rejected) == {
+        "x,e,ACME": "'price' is 'x', which is no double",
+        "2,e": "has 2 cells, but there are 3 columns",
+        "5,b,c,d": "has 4 cells, but there are 3 columns",
+    }
+
+
+def test_types_are_guessed_where_there_is_no_schema(tmp_path):
+    (tmp_path / "events.jsonl").write_text('{"a":1,"b":{"c":"x"}}\n{"a":2\n{"a":3}\n')
+    intake = ss.read_events(str(tmp_path / "events.jsonl"))
+    assert intake.good.schema.simpleString() == "struct<a:bigint,b:struct<c:string>>"
+    assert letters(intake.rejected).keys() == {'{"a":2'}
+    (tmp_path / "events.csv").write_text("a,b\n1,x\n2,y\n")
+    assert ss.read_events(str(tmp_path / "events.csv")).good.schema.simpleString() == "struct<a:int,b:string>"
+
+
+def test_json_in_a_column_is_parsed_with_nulls_and_blanks_refused(spark):
+    texts = spark.createDataFrame([('{"a":1}',), (None,), ("",), ("{",)], "body string")
+    intake = ss.parse_events(texts, "a long", column="body")
+    assert [row["a"] for row in intake.good.collect()] == [1]
+    assert intake.rejected.count() == 3
+    counts = ss.match_with_rejects(
+        intake, spark.createDataFrame([("x", "a IS NULL")], "id string, filter string")
+    ).counts()
+    check_sums(counts)
+    assert (counts.events_in, counts.events_matched, counts.events_rejected) == (4, 0, 3)
+
+
+def test_rows_spark_has_marked_as_corrupt_are_split_off(spark, tmp_path):
+    (tmp_path / "events.jsonl").write_text('{"a":1}\n{"a"\n')
+    rows = spark.read.schema("a long, _corrupt_record string").json(str(tmp_path / "events.jsonl"))
+    intake = ss.split_corrupt(rows)
+    assert (intake.good.count(), intake.rejected.count()) == (1, 1)
+    assert letters(intake.rejected).keys() == {'{"a"'}
+
+
+def test_a_name_that_says_no_format_is_refused(spark, tmp_path):
+    with pytest.raises(DataError, match="does not say the format"):
+        ss.read_events(str(tmp_path / "events.xyz"))
+    with pytest.raises(DataError, match="no column 'body'"):
+        ss.parse_events(spark.createDataFrame([("x",)], "value string"), "a long", column="body")
