@@ -11,8 +11,10 @@ from siftcast.model import Filter
 numbers = st.one_of(st.integers(-3, 6), st.sampled_from([0.5, -1.25, 2**53, 2**53 + 1, -(2**53) - 1, 2**62]))
 moments = st.integers(0, 3).map(lambda days: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=days))
 TEMPLATES = [
-    "a = {n}", "a > {n} AND a <= {n}", "a BETWEEN {n} AND {n}", "{n} < a AND b >= {n}", "s = {s}", "s = {s} AND a < {n}",
-    "t > {t}", "t BETWEEN {t} AND {t} AND s = {s}", "a = {n} AND a = {n}", "s = {s} AND s = {s}", "a = {n} AND a = {s}",
+    "a = {n}", "a > {n} AND a <= {n}", "a BETWEEN {n} AND {n}", "{n} < a AND b >= {n}", "s = {s}",
+    "s = {s} AND a < {n}",
+    "t > {t}", "t BETWEEN {t} AND {t} AND s = {s}", "a = {n} AND a = {n}", "s = {s} AND s = {s}",
+    "a = {n} AND a = {s}",
     "TRUE AND a >= {n}", "a != {n}", "a < -{p}", "s > {s}",
 ]  # fmt: skip
 
