@@ -197,7 +197,7 @@ def _run_single(
 
 
 def _run_w4(settings: Settings, report: Report) -> None:
-    workload = make_w4(settings.seed, settings.size(100_000, 10_000), EVENTS)
+    workload = make_w4(settings.seed, settings.size(100_000, 3_000), EVENTS)
     report.progress(f"W4: {len(workload):,} general filters")
     table = workload.filter_table()
     start = process_time()

@@ -32,7 +32,7 @@ GOAL_COLUMNS_S, GOAL_TEXT_S, GOAL_SAVE_S, GOAL_LOAD_S, GOAL_BYTES = 10, 60, 2, 2
 
 def run(settings: Settings, report: Report) -> None:
     """Measures all of it."""
-    count, changes = settings.size(1_000_000, 50_000), settings.size(20_000, 2_000)
+    count, changes = settings.size(1_000_000, 20_000), settings.size(20_000, 2_000)
     report.progress(f"updates: making W2 with {count:,} subscriptions and {2 * changes:,} to add")
     workload = make_w2(settings.generator(2, 200), 0.001, count=count + 2 * changes, events=200)
     _warm_up(settings)

@@ -23,6 +23,8 @@ class SpatialIndex(Peer):
         dimensions = len(workload.attributes)
         if dimensions > DIMENSIONS_MAX:
             raise LeftOut(f"boxes that leave most of {dimensions} dimensions free all overlap")
+        if dimensions < 2:
+            raise LeftOut("its boxes have at least 2 dimensions")
         lows = np.ascontiguousarray(workload.lows.T, dtype=np.float64)
         highs = np.ascontiguousarray(workload.highs.T, dtype=np.float64)
         properties = index.Property(dimension=dimensions, leaf_capacity=100, fill_factor=0.9)

@@ -1,8 +1,12 @@
 """Zones from Spark tables: even on the paper's data models, and explained."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from siftcast.interfaces.cli import spark_planning
 from siftcast.model import DataError, Filter
 from siftcast.planning import quality
 from siftcast.space import Partition
@@ -59,3 +63,38 @@ def test_impossible_wishes_are_refused(spark: SparkSession) -> None:
         partition(frame, frame, workload.schema, zones=0)
     with pytest.raises(DataError, match="alpha"):
         partition(frame, frame, workload.schema, zones=2, alpha=-1.0)
+
+
+def test_without_data_the_values_are_shared_out(spark: SparkSession) -> None:
+    workload = generate("kyra-uniform", events=1, subscriptions=1, seed=0)
+    events, subscriptions = spark.createDataFrame(workload.events), spark.createDataFrame(workload.subscriptions)
+    zones = partition(events.where("false"), subscriptions.where("false"), workload.schema, zones=4)
+    assert [zone.box.volume for zone in zones.zones] == [250.0] * 4
+
+
+def test_the_commands_write_json_and_say_that_rows_were_rejected(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert spark.version
+    workload = generate("stock-quotes", events=300, subscriptions=40, seed=6)
+    workload.write(tmp_path, ("jsonl",))
+    with (tmp_path / "events.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write("{broken\n")
+    with (tmp_path / "subscriptions.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write('{"id": "bad", "filter": "price <"}\n')
+    paths = {name: str(tmp_path / f"{name}.jsonl") for name in ("events", "subscriptions")}
+    schema = tmp_path / "schema.toml"
+    assert spark_planning.partition(**paths, schema=schema, zones=3, output=tmp_path / "zones.json") == 1
+    zones = Partition.from_json((tmp_path / "zones.json").read_text(encoding="utf-8"))
+    shown = capsys.readouterr().out
+    assert len(zones) == 3
+    assert "3 zones along" in shown
+    assert "2 rows" in shown
+    output = tmp_path / "statistics.json"
+    assert spark_planning.statistics(**paths, schema=schema, attributes=("symbol",), output=output) == 1
+    written = json.loads(output.read_text(encoding="utf-8"))
+    assert (written["events"], written["subscriptions"], written["rejected"]) == (300, 40, 2)
+    assert sum(cell["events"] for cell in written["cells"]) == 300
+    assert "cells of symbol" in capsys.readouterr().out
+    with pytest.raises(DataError, match="no such file"):
+        spark_planning.partition(events="missing.jsonl", subscriptions="missing.jsonl", schema=schema)

@@ -57,12 +57,17 @@ def answers(spark, cases):
     events = spark.createDataFrame([tuple(case[1] for case in cases)], types).coalesce(1)
     subscriptions = spark.createDataFrame(list(zip(names, texts, strict=True)), "id string, filter string")
     matched = ss.match(events, subscriptions, "lists").first()["matched"]
-    return [(name in matched, spark_answer(events, text)) for name, text in zip(names, texts, strict=True)]
+    theirs = {name: text for name, text, case in zip(names, texts, cases, strict=True) if case[-1] is not RAISES}
+    answer = events.select(*(f.expr(text).alias(name) for name, text in theirs.items())).first().asDict()
+    return [
+        (name in matched, answer[name] is True if name in theirs else raises(events, text))
+        for name, text in zip(names, texts, strict=True)
+    ]
 
 
-def spark_answer(events, text):
+def raises(events, text):
     try:
-        return events.select(f.expr(text).alias("answer")).first()["answer"] is True
+        return events.select(f.expr(text).alias("answer")).first()["answer"]
     except PySparkException:
         return RAISES
 

@@ -130,13 +130,13 @@ def test_results_larger_than_a_batch_may_be_are_cut(monkeypatch):
     matcher = Matcher()
     matcher.add_many((f"subscription-{number:04}", f"a >= {number}") for number in range(100))
     batches = [pa.record_batch({"a": list(range(start, start + 700))}) for start in (0, 700)]
-    pieces = list(matching.match_batches(matcher, batches))
+    pieces = list(matching.match_batches(matcher, batches, ["a"]))
     assert pa.Table.from_batches(pieces)["a"].to_pylist() == list(range(1400))
-    found = pa.Table.from_batches(pieces)["matched"].to_pylist()
+    found = pa.Table.from_batches(pieces)["ids"].to_pylist()
     assert [len(ids) for ids in found] == [min(row + 1, 100) for row in range(1400)]
     later = pieces[1:]
     assert len(later) > 50
-    assert all(piece["matched"].flatten().nbytes < 2 * matching.RESULT_BYTES for piece in later)
+    assert all(piece["ids"].flatten().nbytes < 2 * matching.RESULT_BYTES for piece in later)
 
 
 def test_a_process_loads_a_matcher_once_and_forgets_the_oldest():

@@ -7,24 +7,23 @@ the number of filters (about 0.2 µs each) and an addition costs nothing. Other 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
 
-import numpy as np
-import pyarrow as pa
-
-from siftcast.matching.contract import Attributes, BatchResult, Engine
-from siftcast.matching.event_rows import event_rows
-from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
+from siftcast.matching.contract import Attributes
+from siftcast.matching.simple_engine import SimpleEngine
 from siftcast.model import Filter
 
 
-class BruteForce(Engine):
+class BruteForce(SimpleEngine):
     """A dict of filters, and a loop."""
 
     name = "brute_force"
 
     def __init__(self) -> None:
         self._filters: dict[int, Filter] = {}
+
+    @property
+    def filters(self) -> Mapping[int, Filter]:
+        return self._filters
 
     def add(self, slot: int, filter_: Filter) -> None:
         self._filters[slot] = filter_
@@ -40,27 +39,3 @@ class BruteForce(Engine):
             if filter_.matches(event):
                 found.append(slot)
         return found
-
-    def find_batch(self, events: pa.Table) -> BatchResult:
-        return find_rows(self, events)
-
-    def save(self) -> dict[str, bytes]:
-        return {"filters": filters_to_bytes(self._filters)}
-
-    @classmethod
-    def load(cls, blobs: Mapping[str, bytes]) -> Self:
-        engine = cls()
-        for slot, filter_ in filters_from_bytes(blobs["filters"]):
-            engine.add(slot, filter_)
-        return engine
-
-
-def find_rows(engine: Engine, events: pa.Table) -> BatchResult:
-    """A batch answered row by row, for engines that know no better way."""
-    slots: list[int] = []
-    offsets = [0]
-    for row in event_rows(events):
-        slots.extend(engine.find(row))
-        offsets.append(len(slots))
-    unique, codes = np.unique(np.asarray(slots, np.int32), return_inverse=True)
-    return BatchResult(codes.astype(np.int32), np.asarray(offsets, np.int64), (unique,))

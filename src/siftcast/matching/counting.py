@@ -31,15 +31,12 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Self
 
 import numpy as np
-import pyarrow as pa
 
-from siftcast.matching.brute_force import find_rows
-from siftcast.matching.contract import Attributes, BatchResult, Engine
+from siftcast.matching.contract import Attributes
 from siftcast.matching.end_points import EndPoints, FloatArray, Rows
-from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
+from siftcast.matching.simple_engine import SimpleEngine
 from siftcast.model import Filter
 
 _UNINDEXED_MIN = 64  # so few rows are compared sooner than sorted
@@ -53,7 +50,7 @@ class _Bounds:
     rows: Rows
 
 
-class Counting(Engine):
+class Counting(SimpleEngine):
     """Sorted lists of bounds over the table of end points, and a counter for each row."""
 
     name = "counting"
@@ -83,8 +80,9 @@ class Counting(Engine):
         batches = (part(query) for part in parts)
         return self._points.matching(batches, event, limit)
 
-    def find_batch(self, events: pa.Table) -> BatchResult:
-        return find_rows(self, events)
+    @property
+    def filters(self) -> Mapping[int, Filter]:
+        return self._points.filters
 
     def settle(self) -> None:
         self._points.absorb()
@@ -103,16 +101,6 @@ class Counting(Engine):
             "scanned": self.scanned,
             "verifications": self._points.verifications,
         }
-
-    def save(self) -> dict[str, bytes]:
-        return {"filters": filters_to_bytes(self._points.filters)}
-
-    @classmethod
-    def load(cls, blobs: Mapping[str, bytes]) -> Self:
-        engine = cls()
-        for slot, filter_ in filters_from_bytes(blobs["filters"]):
-            engine.add(slot, filter_)
-        return engine
 
     # -- the index -------------------------------------------------------------------------------------
 

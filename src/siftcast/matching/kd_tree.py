@@ -31,16 +31,14 @@ needs splits); rebuilding only unbalanced subtrees (scapegoat trees), dearer in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-import pyarrow as pa
 
-from siftcast.matching.brute_force import find_rows
-from siftcast.matching.contract import Attributes, BatchResult, Engine
+from siftcast.matching.contract import Attributes
 from siftcast.matching.end_points import BoolArray, EndPoints, FloatArray, Rows
-from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
+from siftcast.matching.simple_engine import SimpleEngine
 from siftcast.model import Filter
 
 _INSERTED_MIN = 64  # so few insertions never unbalance a tree enough to rebuild it
@@ -51,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Nodes = np.ndarray[Any, np.dtype[np.int32]]  # a row for each node: left child, right child, dimension
 
 
-class KdTree(Engine):
+class KdTree(SimpleEngine):
     """A tree over the rows of the table of end points."""
 
     name = "kd_tree"
@@ -77,8 +75,9 @@ class KdTree(Engine):
         self._absorb()
         return self._points.matching(self._search(self._points.query(event), limit), event, limit)
 
-    def find_batch(self, events: pa.Table) -> BatchResult:
-        return find_rows(self, events)
+    @property
+    def filters(self) -> Mapping[int, Filter]:
+        return self._points.filters
 
     def settle(self) -> None:
         self._points.absorb()
@@ -97,16 +96,6 @@ class KdTree(Engine):
             "visits": self.visits,
             "verifications": self._points.verifications,
         }
-
-    def save(self) -> dict[str, bytes]:
-        return {"filters": filters_to_bytes(self._points.filters)}
-
-    @classmethod
-    def load(cls, blobs: Mapping[str, bytes]) -> Self:
-        engine = cls()
-        for slot, filter_ in filters_from_bytes(blobs["filters"]):
-            engine.add(slot, filter_)
-        return engine
 
     # -- the tree --------------------------------------------------------------------------------------
 

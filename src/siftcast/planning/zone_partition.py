@@ -77,6 +77,8 @@ def split_line(loads: npt.ArrayLike, zones: int) -> list[int]:
     sums = _prefix_sums(loads)
     cells = len(sums) - 1
     zones = checked_zones(zones, cells)
+    if sums[-1] == 0.0:  # nothing to balance but the cells themselves
+        return [zone * cells // zones for zone in range(1, zones)]
     limit = _bottleneck(sums, zones)
     # earliest[k]: the first cell from which the rest fits into k zones under the limit.
     earliest = [cells]

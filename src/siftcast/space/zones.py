@@ -254,7 +254,7 @@ def describe(space: ContentSpace, box: Box) -> str:
         elif axis.attribute.kind is Kind.TIMESTAMP:
             parts.append(f"{_moment(low)} <= {name} < {_moment(high)}")
         else:
-            parts.append(f"{low:g} <= {name} < {high:g}")
+            parts.append(f"{low:.12g} <= {name} < {high:.12g}")
     return ", ".join(parts) or "everything"
 
 

@@ -17,8 +17,8 @@ from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.dead_letters import dead_letter_frame
 from siftcast.spark.errors import SparkError
 from siftcast.spark.intake import CORRUPT, Intake, as_intake, good_rows
-from siftcast.spark.matching import match_lists, shape
-from siftcast.spark.schemas import MATCHED, Output, check_event_columns
+from siftcast.spark.matching import IDS, match_places, shape
+from siftcast.spark.schemas import Output, check_event_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class MatchResult:
     @property
     def matched(self) -> DataFrame:
         """The result in the form that was asked for."""
-        return shape(match_lists(self.events.good, self.subscriptions.shipment), self.events.good.columns, self.output)
+        events = self.events.good
+        return shape(match_places(events, self.subscriptions.shipment), events.columns, self.output)
 
     @property
     def rejected_events(self) -> DataFrame:
@@ -127,13 +128,13 @@ class _Counted:
         bad = f.count(CORRUPT) if CORRUPT in rows.columns else f.count(f.lit(None))
         rows = rows.observe(self._before, f.count(f.lit(1)).alias("rows"), bad.alias("bad"))
         good = good_rows(rows)
-        lists = match_lists(good, result.subscriptions.shipment).observe(
+        places = match_places(good, result.subscriptions.shipment).observe(
             self._behind,
             f.count(f.lit(1)).alias("rows"),
-            f.count_if(f.size(MATCHED) > 0).alias("matched"),
-            f.coalesce(f.sum(f.size(MATCHED)), f.lit(0)).alias("pairs"),
+            f.count_if(f.size(IDS) > 0).alias("matched"),
+            f.coalesce(f.sum(f.size(IDS)), f.lit(0)).alias("pairs"),
         )
-        self.matched = shape(lists, good.columns, result.output)
+        self.matched = shape(places, good.columns, result.output)
 
     def counts(self) -> MatchCounts:
         """After an action on `matched`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -31,5 +32,7 @@ def short_errors() -> Iterator[None]:
 
 
 def _first_lines(error: Exception, count: int) -> str:
-    lines = [line for line in str(error).split("JVM stacktrace")[0].splitlines() if line.strip()]
-    return "\n".join(lines[:count])
+    """What was said before the stack trace, without py4j's preface and the class of the exception."""
+    text = str(error).split("JVM stacktrace")[0].split("\n\tat ")[0]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("An error occurred while call")]
+    return "\n".join(re.sub(r"^: [\w.$]+: ", "", line) for line in lines[:count])

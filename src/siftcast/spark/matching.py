@@ -12,7 +12,7 @@ into one call follows from how many ids the rows before have brought.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,9 +21,10 @@ from pyspark.sql import functions as f
 from siftcast.matching import Matcher
 from siftcast.model import Schema
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
-from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
+from siftcast.spark.schemas import RESULT_COLUMN, Output, check_event_columns, lists_type
 
 RESULT_BYTES = 32 * 2**20  # about how large the ids of one outgoing batch may be
+IDS = "ids"
 ROWS_FIRST = 256
 ROWS_GROWTH = 8  # at most so many times more rows than before, because the next events may match more
 
@@ -52,32 +53,39 @@ def match(
             subscriptions, id_column=id_column, filter_column=filter_column, schema=schema, engine=engine
         )
     subscriptions.check()
-    return shape(match_lists(events, subscriptions.shipment), events.columns, output)
+    return shape(match_places(events, subscriptions.shipment), events.columns, output)
 
 
-def match_lists(events: DataFrame, shipment: Shipment) -> DataFrame:
-    """Event columns and `matched`."""
+def match_places(events: DataFrame, shipment: Shipment) -> DataFrame:
+    """The columns of the events under their places (c0, c1, …) and the ids under IDS; `shape` gives the names back.
+
+    PySpark hands columns to `mapInArrow` by name and stumbles over a dot in one; and the result must be found even if
+    a column of the events has its name.
+    """
+    names = events.columns
+    placed = events.toDF(*_places(names))
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return match_batches(shipment.load(), batches)
+        return match_batches(shipment.load(), batches, names)
 
-    return events.mapInArrow(run, lists_type(events.schema))
-
-
-def shape(lists: DataFrame, event_columns: list[str], output: Output) -> DataFrame:
-    """Lists as they are, or as pairs."""
-    if output == "lists":
-        return lists
-    return lists.select(*map(quoted, event_columns), f.explode(MATCHED).alias(SUBSCRIPTION_ID))
+    return placed.mapInArrow(run, lists_type(placed.schema, IDS))
 
 
-def quoted(name: str) -> str:
-    """A column's name as Spark reads it: a dot in it is no path."""
-    return "`" + name.replace("`", "``") + "`"
+def shape(matched: DataFrame, event_columns: Sequence[str], output: Output) -> DataFrame:
+    """What `match_places` found as lists or as pairs."""
+    ids = f.col(IDS) if output == "lists" else f.explode(IDS)
+    chosen = matched.select(*_places(event_columns), ids.alias(IDS))
+    return chosen.toDF(*event_columns, RESULT_COLUMN[output])
 
 
-def match_batches(matcher: Matcher, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches, perhaps in smaller pieces, with one column more."""
+def _places(names: Sequence[str]) -> list[str]:
+    return [f"c{place}" for place in range(len(names))]
+
+
+def match_batches(
+    matcher: Matcher, batches: Iterable[pa.RecordBatch], names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The same batches, perhaps in smaller pieces, with one column more; filters know the columns by these names."""
     rows_max = ROWS_FIRST
     for batch in batches:
         start = 0
@@ -86,18 +94,17 @@ def match_batches(matcher: Matcher, batches: Iterable[pa.RecordBatch]) -> Iterat
             start += part.num_rows
             size = 0
             done = 0
-            for chunk in matcher.match_batch(part).chunks:
+            for chunk in matcher.match_batch(part.rename_columns(names)).chunks:
                 ids = chunk.values.dictionary_decode()  # Spark takes no dictionaries
                 size += ids.nbytes
                 lists = pa.ListArray.from_arrays(chunk.offsets, ids)
-                yield with_column(part.slice(done, len(chunk)), MATCHED, lists)
+                yield _with_ids(part.slice(done, len(chunk)), lists)
                 done += len(chunk)
             fitting = part.num_rows * RESULT_BYTES // max(size, 1)
             rows_max = max(1, min(fitting, rows_max * ROWS_GROWTH))
 
 
-def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    """A batch with one column more at its end; names need not be distinct inside structs."""
+def _with_ids(batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [*batch.columns, column], schema=batch.schema.append(pa.field(name, column.type, nullable=False))
+        [*batch.columns, ids], schema=batch.schema.append(pa.field(IDS, ids.type, nullable=False))
     )

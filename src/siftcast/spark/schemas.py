@@ -63,9 +63,9 @@ def check_event_columns(names: Sequence[str], output: str) -> None:
         )
 
 
-def lists_type(events: StructType) -> StructType:
-    """Event columns and the ids of all matching subscriptions, in any order."""
-    matched = StructField(MATCHED, ArrayType(StringType(), containsNull=False), nullable=False)
+def lists_type(events: StructType, name: str) -> StructType:
+    """Event columns and, under a name, the ids of all matching subscriptions, in any order."""
+    matched = StructField(name, ArrayType(StringType(), containsNull=False), nullable=False)
     return StructType([*events.fields, matched])
 
 

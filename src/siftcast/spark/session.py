@@ -27,6 +27,7 @@ from typing import Any
 
 from pyspark import SparkContext
 from pyspark.find_spark_home import _find_spark_home
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from siftcast.spark.errors import SparkError
@@ -129,6 +130,10 @@ def _launch(app: str, master: str | None, wanted: Mapping[str, str], *, quiet: b
     else:
         environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     start_context(settings, environment, quiet=quiet)
+    if quiet:
+        # PySpark logs some exceptions, trace and all, before it raises them.
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+            PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     made = SparkSession.builder.getOrCreate()
     _log.info("%s", _describe(made, where, java, settings))
     return made

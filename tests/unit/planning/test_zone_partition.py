@@ -51,7 +51,7 @@ def test_more_zones_never_make_the_largest_larger(cells: list[float], zones: int
 
 def test_loads_are_spread_evenly_where_the_bottleneck_leaves_a_choice() -> None:
     assert split_line([10, 1, 1, 1, 1, 1, 1], 3) == [1, 4]
-    assert split_line([0, 0, 0, 0], 2) in ([1], [2], [3])
+    assert split_line([0, 0, 0, 0], 2) == [2]
 
 
 def kyra_models(interest: float, seed: int) -> dict[str, np.ndarray]:

@@ -23,8 +23,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from siftcast.matching.brute_force import find_rows
 from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array
+from siftcast.matching.simple_engine import find_rows
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
