@@ -13,7 +13,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 @pytest.mark.usefixtures("spark")
 def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = list(re.finditer(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
     assert len(found) >= 3
     names: dict[str, object] = {}

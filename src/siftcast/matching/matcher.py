@@ -204,6 +204,9 @@ def _differ(known: tuple[Int32Array, pa.Array], part: Int32Array) -> bool:
 def _chunk_bounds(offsets: Int64Array) -> Iterator[tuple[int, int]]:
     """Cuts the events so that no chunk holds more matches than its offsets can count."""
     start, rows = 0, len(offsets) - 1
+    if rows and offsets[-1] <= _LIST_MAX:
+        yield 0, rows
+        return
     while start < rows:
         stop = int(np.searchsorted(offsets, offsets[start] + _LIST_MAX, side="right")) - 1
         stop = max(start + 1, min(stop, rows))

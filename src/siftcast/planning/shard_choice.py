@@ -120,6 +120,8 @@ def _try(
 def _cut(wanted: Sequence[Ranges], present: Sequence[Place], zones: int) -> tuple[Place, ...]:
     """Places that give zones of about equal load; fewer where there are not enough distinct values."""
     ends = [cut[1] for ranges in wanted for each in ranges for cut in each if len(cut) > 1]
+    # The high end of "= 'IBM'" is the next string, 'IBM' and a zero byte: right, but nobody would want to read it.
+    ends = [place for place in ends if not (isinstance(place, str) and place.endswith("\0"))]
     points = sorted([*present, *ends])
     if not points:
         return ()

@@ -8,6 +8,7 @@ and unmatched ones after the matcher), so that a row lost on the way shows: then
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from os import PathLike, fspath
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
@@ -19,6 +20,8 @@ from siftcast.spark.errors import SparkError
 from siftcast.spark.intake import CORRUPT, Intake, as_intake, good_rows
 from siftcast.spark.matching import IDS, match_places, shape
 from siftcast.spark.schemas import Output, check_event_columns
+
+Path = str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +82,17 @@ class MatchResult:
         return counted.counts()
 
     def save(
-        self, path: str, *, rejected: str | None = None, format: str = "parquet", mode: str = "errorifexists"
+        self, path: Path, *, rejected: Path | None = None, format: str = "parquet", mode: str = "errorifexists"
     ) -> MatchCounts:
         """Writes the result, and what was refused as JSON lines if a path is given; counts while writing."""
         counted = _Counted(self)
-        counted.matched.write.format(format).mode(mode).save(path)
+        counted.matched.write.format(format).mode(mode).save(fspath(path))
         counts = counted.counts()
         if rejected is not None and counts.events_rejected + counts.subscriptions_rejected:
             letters = self.rejected_subscriptions
             if counts.events_rejected:  # reads the events again, for the sake of the few that are bad
                 letters = letters.unionByName(self.rejected_events)
-            letters.write.mode(mode).json(rejected)
+            letters.write.mode(mode).json(fspath(rejected))
         return counts
 
 

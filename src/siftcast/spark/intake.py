@@ -14,6 +14,7 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike, fspath
 from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame, SparkSession
@@ -73,18 +74,20 @@ def as_intake(rows: DataFrame | Intake, input: str) -> Intake:
 
 
 def read_events(
-    path: str, format: str | None = None, schema: RowSchema = None, *, spark: SparkSession | None = None
+    path: str | PathLike[str], format: str | None = None, schema: RowSchema = None, *, spark: SparkSession | None = None
 ) -> Intake:
     """Events from files: JSON lines, CSV with a header, Parquet, ORC, or any other format that Spark knows.
 
     The schema may be Siftcast's, Spark's or a DDL text; without one, Spark looks at the data to guess it.
     """
-    return _read(spark or active_session() or session(), str(path), format, _struct(schema), "events")
+    return _read(spark or active_session() or session(), fspath(path), format, _struct(schema), "events")
 
 
-def read_subscriptions(path: str, format: str | None = None, *, spark: SparkSession | None = None) -> Intake:
+def read_subscriptions(
+    path: str | PathLike[str], format: str | None = None, *, spark: SparkSession | None = None
+) -> Intake:
     """Subscriptions from files of the same formats: id, filter[, dialect, subscriber]."""
-    return _read(spark or active_session() or session(), str(path), format, SUBSCRIPTIONS, "subscriptions")
+    return _read(spark or active_session() or session(), fspath(path), format, SUBSCRIPTIONS, "subscriptions")
 
 
 def parse_events(lines: DataFrame, schema: RowSchema = None, *, column: str = "value") -> Intake:

@@ -29,8 +29,9 @@ PLACES = [
 LINE = Partition.along(ContentSpace(Schema([Attribute("value", "int", (0, 9))])), 0, (4.0, 7.0))
 FILTERS = [
     "level > 3", "level IN (1, 9)", "level != 5", "price <= 2.5", "price > 2.5 OR level = 1", "tick < 0.3",
-    "tick > 0.25", "symbol = 'IBM'", "symbol IN ('A', 'X')", "symbol LIKE 'M%'", "NOT symbol = 'A'", "level IS NULL OR price < 1",
-    "TRUE", "level BETWEEN 2 AND 4 AND symbol >= 'IBM'", "FALSE", "level IS NOT NULL", "level = 'x' OR tick = 0.3",
+    "tick > 0.25", "symbol = 'IBM'", "symbol IN ('A', 'X')", "symbol LIKE 'M%'", "NOT symbol = 'A'",
+    "level IS NULL OR price < 1", "TRUE", "level BETWEEN 2 AND 4 AND symbol >= 'IBM'", "FALSE", "level IS NOT NULL",
+    "level = 'x' OR tick = 0.3",
 ]  # fmt: skip
 
 

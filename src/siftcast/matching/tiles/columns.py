@@ -138,7 +138,7 @@ def number_keys_of(array: pa.Array) -> Int64Array:
     values = array.to_numpy(zero_copy_only=False)
     if array.null_count and pa.types.is_integer(array.type) and values.dtype == object:
         values = np.array([np.nan if value is None else float(value) for value in values])
-    return number_keys(values.astype(np.float64, copy=False))
+    return number_keys(np.ascontiguousarray(values, np.float64))
 
 
 def moment_keys(array: pa.Array) -> Int64Array:

@@ -13,27 +13,12 @@ from operator import itemgetter
 import numpy as np
 
 from siftcast.matching.contract import Attributes, Int64Array
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import MISSING
-from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, plain_key
+from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, plain_key, turn_numbers
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 _NAN, _INFINITY = float("nan"), float("inf")
 _ORDINARY = frozenset({float, int})
-
-
-@kernel
-def _turn_numbers(keys: Int64Array, count: int) -> None:
-    """Turns the bits of doubles into keys, in place: see `keys.number_key`."""
-    for place in range(count):
-        bits = keys[place]
-        if bits < 0:
-            bits ^= 0x7FFFFFFFFFFFFFFF
-            if bits == -1:  # minus zero
-                bits = 0
-        if bits > 0x7FF0000000000000 or bits < -0x7FF0000000000001:  # beyond the infinities: NaN
-            bits = MISSING
-        keys[place] = bits
 
 
 class EventKeys:
@@ -68,7 +53,7 @@ class EventKeys:
                 cells[reader.number] = float_of(event.get(reader.name))  # type: ignore[call-overload]  # doubles
         for reader in self._careful:
             reader.read(event, keys, cells)
-        _turn_numbers(keys, self._numbers)
+        turn_numbers(keys, self._numbers)
         return held
 
     def _read_all(self, event: Attributes, cells: memoryview) -> bool:

@@ -1,0 +1,233 @@
+"""Matching on Spark beside Spark's own ways: a join, a pandas UDF, and the plain matcher without Spark.
+
+Every contender gets the same events on the same cores in the same session, and its answers are compared first. Spark's
+join and the UDF are timed on a sample of events that they can finish and told per event; from the join's time that of
+counting the sample is taken off. Ours is timed on many events, because it would otherwise be all start-up. It writes
+lists of ids into Spark's no-op sink, the join only counts, which favours the join. The plain matcher is timed on one
+core and divided by the number of cores, which favours it.
+
+Run it alone: `python -m benchmarks.spark_matching [--quick]`. Inside `python -m benchmarks` everything is held to one
+thread. The quick sizes show that it works; at these sizes Spark is all start-up.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.boxes import BoxWorkload, make_w1, make_w2, make_w3
+from benchmarks.exactness import check_equal
+from benchmarks.peers.predicate_loop import call_all
+from benchmarks.report import Comparison, Report
+from benchmarks.settings import Settings
+from siftcast import Filter, Matcher
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OURS, JOIN, UDF, PLAIN, IDENTITY = "Siftcast on Spark", "Spark join", "pandas UDF", "match_batch", "identity mapInArrow"
+Answer = TypeVar("Answer")
+REPEATS = 3
+UDF_FILTERS_MAX = 20_000  # each is a call of a Python function for each event
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A workload, how many events each contender gets, and the goals."""
+
+    name: str
+    make: Callable[[int], BoxWorkload]
+    events: int
+    join_events: int
+    join_goal: float
+    overhead_goal: float | None
+
+
+def run(settings: Settings, report: Report) -> None:
+    """Measures all workloads in one session."""
+    from siftcast import spark as ss
+
+    spark = ss.session("siftcast benchmark")
+    report.progress(f"Spark {spark.version}, {spark.sparkContext.master}")
+    for case in cases(settings):
+        with tempfile.TemporaryDirectory() as folder:
+            _measure(case, spark, Path(folder), report)
+
+
+def cases(settings: Settings) -> list[Case]:
+    """W1 at 1 %, W3 and W2 at 0.1 %; the quick sizes keep the shape and lose the numbers."""
+    million, ten_million = settings.size(1_000_000, 20_000), settings.size(10_000_000, 40_000)
+    w1 = lambda events: make_w1(settings.generator(11), 0.01, events=events)  # noqa: E731
+    w2 = lambda events: make_w2(settings.generator(12), 0.001, count=million, events=events)  # noqa: E731
+    w3 = lambda events: make_w3(settings.generator(13), count=million, events=events)  # noqa: E731
+    return [
+        Case("W1 1.0%", w1, ten_million, settings.size(20_000, 2_000), 100, None),
+        Case("W3", w3, ten_million, settings.size(20_000, 2_000), 100, 2),
+        Case("W2 0.1%", w2, settings.size(1_000_000, 4_000), settings.size(100, 50), 500, 2),
+    ]
+
+
+def _measure(case: Case, spark: SparkSession, folder: Path, report: Report) -> None:
+    from siftcast import spark as ss
+
+    workload = case.make(min(case.events, 100_000))
+    report.progress(f"{case.name}: {len(workload):,} subscriptions, {case.events:,} events")
+    events = _write_events(workload, case.events, folder)
+    frame = spark.read.parquet(str(folder / "events"))
+    sample = spark.createDataFrame(events.slice(0, case.join_events)).repartition(2 * _cores(spark)).cache()
+    subscriptions = spark.createDataFrame(workload.filter_table())
+    bounds = spark.createDataFrame(workload.subscription_table()).cache()
+    report.progress(f"  {sample.count():,} events for the join, {bounds.count():,} rows of bounds")
+    compiled = ss.compile_subscriptions(subscriptions)
+
+    ours_pairs = ss.match(sample, compiled).count()
+    join_s, join_pairs = _timed(lambda: _join(sample, bounds, workload).count())
+    check_equal(f"{case.name}, {JOIN}", join_pairs, ours_pairs)
+    empty_s, _ = _timed(lambda: sample.count())
+
+    times = {JOIN: max(join_s - empty_s, 1e-9) / case.join_events * 1e6}
+    left_out = {}
+    if len(workload) <= UDF_FILTERS_MAX:
+        few = sample.limit(min(case.join_events, 200)).repartition(_cores(spark)).cache()
+        rows = few.count()
+        udf_s, udf_pairs = _timed(lambda: _loop(few, workload))
+        check_equal(f"{case.name}, {UDF}", udf_pairs, ss.match(few, compiled).count())
+        times[UDF] = udf_s / rows * 1e6
+    else:
+        left_out[UDF] = f"{len(workload):,} calls of Python functions for each event"
+    times[OURS] = _sink(ss.match(frame, compiled, "lists")) / case.events * 1e6
+    times[IDENTITY] = _sink(frame.mapInArrow(_identity, frame.schema)) / case.events * 1e6
+    times[PLAIN] = _plain(workload, events, case.events) / _cores(spark)
+    report.compare(Comparison(case.name, ours_pairs / case.join_events, times, left_out))
+    _goals(case, times, report)
+
+
+def _goals(case: Case, times: dict[str, float], report: Report) -> None:
+    faster, note = times[JOIN] / times[OURS], f"the join on {case.join_events:,} events"
+    report.add(
+        f"{case.name}: faster than {JOIN}", times[JOIN] / times[OURS], "×", "higher", goal=case.join_goal, note=note
+    )
+    if UDF in times:
+        report.add(f"{case.name}: faster than {UDF}", times[UDF] / times[OURS], "×", "higher", goal=30)
+    report.add(
+        f"{case.name}: overhead over {PLAIN}", times[OURS] / times[PLAIN], "×", "lower", goal=case.overhead_goal,
+        note=f"{times[OURS]:.2f} µs an event; {IDENTITY} alone {times[IDENTITY]:.2f} µs",
+    )  # fmt: skip
+
+
+# -- the contenders ----------------------------------------------------------------------------------
+
+
+def _join(events: DataFrame, bounds: DataFrame, workload: BoxWorkload) -> DataFrame:
+    """Spark's own join in its best form: the subscriptions broadcast, equality on the symbol where there is one."""
+    from pyspark.sql import functions as f
+
+    condition = f.lit(True)
+    renamed = bounds.toDF(*(f"s_{name.replace('.', '_')}" for name in bounds.columns))
+    for number, name in enumerate(workload.attributes):
+        if workload.symbols and number == 0:
+            condition &= events[name] == renamed[f"s_{name}"]
+            continue
+        low, high = renamed[f"s_{name}_min"], renamed[f"s_{name}_max"]
+        # Only W2 leaves attributes free; elsewhere a test for null would be held against the join.
+        free = workload.name.startswith("W2")
+        inside = (events[name] >= low) & (events[name] <= high)
+        condition &= (low.isNull() | inside) if free else inside
+    return events.join(f.broadcast(renamed), condition)
+
+
+def _loop(events: DataFrame, workload: BoxWorkload) -> int:
+    """A pandas UDF that calls a compiled predicate for each subscription and event."""
+    from pyspark.sql import functions as f
+
+    from siftcast.model.predicate import compile_predicate
+
+    texts = [workload.filter_text(row) for row in range(len(workload))]
+    cache: dict[str, list[Callable[[object], bool]]] = {}
+
+    @f.pandas_udf("long")  # type: ignore[call-overload]
+    def matches(rows):  # type: ignore[no-untyped-def]
+        if not cache:
+            cache["all"] = [compile_predicate(Filter.parse(text).expression) for text in texts]
+        return rows.apply(lambda row: len(call_all(cache["all"], row.to_dict())), axis=1)
+
+    total = events.select(f.sum(matches(f.struct(*events.columns)))).first()
+    assert total is not None
+    return int(total[0])
+
+
+def _identity(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def _plain(workload: BoxWorkload, events: pa.Table, count: int) -> float:
+    """µs an event of one thread that matches batches of Spark's size, after one warm-up."""
+    matcher = Matcher.from_arrow(workload.subscription_table())
+    batches = events.slice(0, min(count, 100_000)).combine_chunks().to_batches(max_chunksize=10_000)
+    matcher.match_batch(batches[0])
+    seconds, _ = _timed(lambda: [matcher.match_batch(batch) for batch in batches])
+    return seconds / sum(batch.num_rows for batch in batches) * 1e6
+
+
+# -- the rest ----------------------------------------------------------------------------------------
+
+
+def _write_events(workload: BoxWorkload, count: int, folder: Path) -> pa.Table:
+    """Events as Parquet, the workload's repeated until there are enough, in files that Spark can spread."""
+    events = workload.event_table()
+    (folder / "events").mkdir()
+    written = number = 0
+    while written < count:
+        part = events.slice(0, min(len(events), count - written))
+        pq.write_table(part, folder / "events" / f"part-{number:05}.parquet")
+        written, number = written + len(part), number + 1
+    return events
+
+
+def _sink(frame: DataFrame) -> float:
+    """Seconds to make a table and throw it away; the first, which starts workers, does not count."""
+
+    def write() -> None:
+        frame.write.format("noop").mode("overwrite").save()
+
+    write()
+    return _timed(write)[0]
+
+
+def _timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
+    seconds = []
+    for _ in range(REPEATS):
+        start = perf_counter()
+        answer = call()
+        seconds.append(perf_counter() - start)
+    return median(seconds), answer
+
+
+def _cores(spark: SparkSession) -> int:
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def main() -> int:
+    from rich.console import Console
+
+    from benchmarks.machine import this_machine
+
+    np.seterr(all="raise")
+    report = Report(this_machine())
+    run(Settings(quick="--quick" in sys.argv[1:]), report)
+    report.print_tables(Console() if sys.stdout.isatty() else Console(width=160))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

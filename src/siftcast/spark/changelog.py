@@ -1,0 +1,184 @@
+"""How subscriptions change while a stream runs: a table of changes that only grows.
+
+    op        add | replace | remove
+    id        of the subscription
+    filter    its text; not needed to remove
+    version   a whole number from 0 on; changes of one version take effect together
+    dialect   of the filter, if it is not SQL                                           (optional)
+
+A row is a `Change`, or a dead letter with the reason why it is none. Whether a change fits the subscriptions that stand
+is for `stream_standing`; here each row is judged alone.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from siftcast.model import SiftcastError, SubscriptionError
+from siftcast.spark.dead_letters import DeadLetter
+
+OPS = ("add", "replace", "remove")
+COLUMNS = ("op", "id", "filter", "version")
+NO_VERSION = -1  # before the first version
+_VERSION_MAX = 2**63 - 1
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one subscription; `source` is the row as it came."""
+
+    op: str
+    id: str
+    filter: str
+    dialect: str | None
+    version: int
+    source: str
+
+    def refused(self, error: SiftcastError) -> DeadLetter:
+        """The letter for a change that cannot be made."""
+        return DeadLetter("subscriptions", error.code, str(error), self.source)
+
+
+ChangeRow = Change | DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What is new in a changelog: its rows, and the files they are from with their sizes."""
+
+    rows: tuple[ChangeRow, ...] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+
+
+class ReadSoFar(Protocol):
+    """What a stream has taken from its changelog."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def files(self) -> Mapping[str, int]: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def sources(self) -> Iterable[str]: ...
+
+
+class Changelog(Protocol):
+    """Where changes come from."""
+
+    def poll(self, known: ReadSoFar) -> Poll:
+        """The rows that were not there before."""
+        ...
+
+
+# -- rows --------------------------------------------------------------------------------------------
+
+
+def change_of(fields: Mapping[str, object], source: str) -> Change:
+    """A row as a change; raises SubscriptionError where it is none."""
+    op = fields.get("op")
+    if not isinstance(op, str) or op.strip().lower() not in OPS:
+        raise SubscriptionError(f"the op is {_shown(op)}; it must be add, replace or remove")
+    op = op.strip().lower()
+    id = fields.get("id")
+    if isinstance(id, int) and not isinstance(id, bool):
+        id = str(id)
+    if not isinstance(id, str) or not id:
+        raise SubscriptionError(f"the id is {_shown(id)}; a subscription needs one, as a string")
+    filter_, dialect = fields.get("filter"), fields.get("dialect")
+    if op == "remove":
+        filter_ = dialect = None
+    elif not isinstance(filter_, str):
+        raise SubscriptionError(f"the filter of '{id}' is {_shown(filter_)}; to {op} it needs one, as a string")
+    if dialect is not None and not isinstance(dialect, str):
+        raise SubscriptionError(f"the dialect of '{id}' is {_shown(dialect)}; it must be a string")
+    return Change(op, id, filter_ or "", dialect or None, _version(fields.get("version")), source)
+
+
+def _version(value: object) -> int:
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _VERSION_MAX:
+        raise SubscriptionError(f"the version is {_shown(value)}; it must be a whole number from 0 on")
+    return value
+
+
+def _shown(value: object) -> str:
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _judged(fields: Mapping[str, object], source: str) -> ChangeRow:
+    try:
+        return change_of(fields, source)
+    except SubscriptionError as error:
+        return _letter(str(error), source)
+
+
+def _letter(reason: str, source: str) -> DeadLetter:
+    return DeadLetter("subscriptions", SubscriptionError.code, reason, source)
+
+
+# -- tables and texts of rows ------------------------------------------------------------------------
+
+
+def table_rows(table: pa.Table) -> Iterator[ChangeRow]:
+    """The rows of a table, in its order."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        for fields in batch.to_pylist():
+            yield _judged(fields, msgspec.json.encode(fields, enc_hook=str).decode())
+
+
+def json_rows(content: bytes) -> Iterator[ChangeRow]:
+    """JSON lines, in their order; blank ones count for nothing."""
+    for line, text in _lines(content):
+        if text is None:
+            yield _letter("not valid UTF-8", line.decode(errors="replace"))
+            continue
+        try:
+            fields = _decode(text)
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            yield _letter(f"not valid JSON: {error}", text)
+            continue
+        yield _judged(fields, text) if isinstance(fields, dict) else _letter("not a JSON object", text)
+
+
+def csv_rows(content: bytes) -> Iterator[ChangeRow]:
+    """Lines of cells below a header that names the columns; an empty cell is no value."""
+    header: list[str] | None = None
+    for line, text in _lines(content):
+        if text is None:
+            yield _letter("not valid UTF-8", line.decode(errors="replace"))
+            continue
+        try:
+            cells = next(csv.reader([text], strict=True), [])
+        except csv.Error as error:
+            yield _letter(f"not valid CSV: {error}", text)
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+        elif len(cells) != len(header):
+            yield _letter(f"has {len(cells)} cells, but there are {len(header)} columns", text)
+        else:
+            yield _judged({name: cell or None for name, cell in zip(header, cells, strict=True)}, text)
+
+
+def _lines(content: bytes) -> Iterator[tuple[bytes, str | None]]:
+    """Lines that are not blank, as bytes and, where they are one, as text."""
+    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        line = line.rstrip(b"\r")
+        if not line.strip():
+            continue
+        try:
+            yield line, line.decode()
+        except UnicodeDecodeError:
+            yield line, None

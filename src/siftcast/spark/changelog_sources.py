@@ -1,0 +1,147 @@
+"""Where a changelog lies: in files that are added to a folder, or in a table of Spark's catalogue.
+
+Files are read by the driver alone, with Arrow, which also knows s3:, gs: and hdfs:. A Spark job for each look would cost
+more than a micro-batch. A file is read once, when it is first seen, and never again: it may be deleted afterwards, but
+not changed, and is to be moved into the folder whole, as for Spark's own file streams.
+
+A table has no files that are its own, so there the version says what is new: rows above the last one. How many rows
+there are tells whether others came as well, with a version that has been applied already; those are found by comparing
+with what was read before, and refused later on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.orc
+import pyarrow.parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from siftcast.model import DataError
+from siftcast.spark.changelog import COLUMNS, ChangeRow, Changelog, Poll, ReadSoFar, csv_rows, json_rows, table_rows
+from siftcast.spark.dead_letters import DeadLetter
+from siftcast.spark.intake import format_of
+
+_UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
+_FORMATS = ("json", "csv", "parquet", "orc")
+
+
+def open_changelog(spark: SparkSession, place: str | Path, format: str | None = None) -> Changelog:
+    """A changelog by its path or by the name of its table; raises DataError where there is neither."""
+    text = str(place)
+    kind = {"jsonl": "json", "ndjson": "json"}.get(format or "", format)
+    if kind is not None and kind not in _FORMATS:
+        raise DataError(f"the format of the subscriptions must be {', '.join(_FORMATS)}, not {format!r}")
+    uri = "://" in text or text.startswith("file:")
+    if uri or Path(text).exists():
+        return FileChangelog(text if uri else str(Path(text).absolute()), kind)
+    if "/" not in text and spark.catalog.tableExists(text):
+        return TableChangelog(spark, text)
+    raise DataError(f"{text}: there is no such file, folder or table with changes of subscriptions")
+
+
+class FileChangelog:
+    """Changes in files: JSON lines, CSV with a header, Parquet or ORC, as the names say unless told otherwise."""
+
+    def __init__(self, path: str, format: str | None = None) -> None:
+        self._format = format
+        try:
+            self._files, self._root = pa.fs.FileSystem.from_uri(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{path}: {error}") from error
+
+    def poll(self, known: ReadSoFar) -> Poll:
+        """The rows of new files, file by file in the order of their names."""
+        rows: list[ChangeRow] = []
+        sizes: dict[str, int] = {}
+        for info in self._list():
+            before = known.files.get(info.path)
+            if before is None:
+                try:
+                    rows += self._read(info.path)
+                except FileNotFoundError:  # it has gone again
+                    continue
+                sizes[info.path] = info.size
+            elif before != info.size:
+                raise DataError(
+                    f"{info.path} has changed since it was read ({before:,} bytes then, {info.size:,} now), which could "
+                    "lose changes of subscriptions; write new ones into a new file, and restore or delete this one"
+                )
+        return Poll(tuple(rows), sizes)
+
+    def _list(self) -> list[pa.fs.FileInfo]:
+        top = self._files.get_file_info(self._root)
+        if top.type == pa.fs.FileType.NotFound:
+            raise DataError(f"{self._root}: there are no changes of subscriptions any more")
+        if top.is_file:
+            return [top]
+        below = self._files.get_file_info(pa.fs.FileSelector(self._root, recursive=True))
+        return sorted((info for info in below if info.is_file and self._counts(info.path)), key=lambda info: info.path)
+
+    def _counts(self, path: str) -> bool:
+        """Whether a file is there for good: not hidden, as Spark has it, and not being written."""
+        parts = PurePosixPath(path).relative_to(self._root).parts
+        return not any(part.startswith((".", "_")) for part in parts) and not path.endswith(_UNFINISHED)
+
+    def _read(self, path: str) -> list[ChangeRow]:
+        """The rows of a file; one that is broken as a whole becomes one letter."""
+        try:
+            kind = self._format or format_of(path)
+            if kind in ("parquet", "orc"):
+                with self._files.open_input_file(path) as file:
+                    return list(table_rows((pa.parquet if kind == "parquet" else pa.orc).read_table(file)))
+            with self._files.open_input_stream(path, compression="detect") as stream:
+                return list((json_rows if kind == "json" else csv_rows)(stream.read()))
+        except FileNotFoundError:
+            raise
+        except (DataError, pa.ArrowException, OSError) as error:
+            return [DeadLetter("subscriptions", DataError.code, f"the file cannot be read: {error}", path)]
+
+
+class TableChangelog:
+    """Changes in a table or view of Spark's catalogue to which rows are appended."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self._spark = spark
+        self._name = name
+        missing = [column for column in COLUMNS if column not in spark.table(name).columns]
+        if missing:
+            raise DataError(f"the table {name} has no column '{missing[0]}'; changes need {', '.join(COLUMNS)}")
+
+    def poll(self, known: ReadSoFar) -> Poll:
+        """The rows above the last version, and rows of earlier ones that were not there before."""
+        self._spark.catalog.refreshTable(self._name)  # Spark remembers which files a table has
+        table = self._spark.table(self._name)
+        total = table.count()
+        if total == known.rows:
+            return Poll()
+        if total < known.rows:
+            raise DataError(
+                f"the table {self._name} has {total:,} rows, but {known.rows:,} were read; it may only grow"
+            )
+        is_new = f.coalesce(f.col("version").try_cast("bigint") > known.version, f.lit(False))
+        rows = list(_collected(table.where(is_new)))
+        if known.rows + len(rows) < total:
+            rows += _without(_collected(table.where(~is_new)), known.sources())
+        return Poll(tuple(rows))
+
+
+def _collected(table: DataFrame) -> Iterator[ChangeRow]:
+    return table_rows(table.toArrow())
+
+
+def _without(rows: Iterable[ChangeRow], sources: Iterable[str]) -> list[ChangeRow]:
+    """The rows that are not among those read before, each as often as it came."""
+    seen = Counter(sources)
+    late: list[ChangeRow] = []
+    for row in rows:
+        if seen[row.source]:
+            seen[row.source] -= 1
+        else:
+            late.append(row)
+    return late

@@ -1,0 +1,66 @@
+"""Events as they come: files that are added to a folder."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+from siftcast.model import DataError, Schema
+from siftcast.spark.dead_letters import explain_csv
+from siftcast.spark.intake import CORRUPT, Intake, RowSchema, format_of, parse_events
+from siftcast.spark.schemas import spark_type
+from siftcast.spark.session import active_session, session
+
+_KINDS = {"jsonl": "json", "ndjson": "json"}
+
+
+def read_event_stream(
+    path: str | Path,
+    schema: RowSchema,
+    format: str | None = None,
+    *,
+    files_per_batch_max: int | None = None,
+    spark: SparkSession | None = None,
+) -> Intake:
+    """Events from files as they are added to a folder: JSON lines, CSV with a header, Parquet, ORC.
+
+    Without a format the name of the folder says it, as in `events.csv/`, or it is JSON lines. A schema (Siftcast's,
+    Spark's or a DDL text) is needed, because the files that will come cannot be looked at; CSV has its columns in that
+    order. Bad lines become dead letters. Files are to be moved into the folder whole.
+    """
+    spark = spark or active_session() or session()
+    wanted = _columns(schema)
+    kind = _KINDS.get(format or "", format) or _format_or_json(str(path))
+    reader = spark.readStream
+    if files_per_batch_max is not None:
+        reader = reader.option("maxFilesPerTrigger", files_per_batch_max)
+    if kind == "json":
+        return parse_events(reader.text(str(path)).where(f.trim("value") != ""), wanted)
+    if kind != "csv":
+        return Intake(reader.schema(wanted).format(kind).load(str(path)), "events")
+    marked = StructType([*wanted.fields, StructField(CORRUPT, StringType())])
+    options = {"header": "true", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    rows = reader.schema(marked).options(**options).csv(str(path))
+    return Intake(rows, "events", partial(explain_csv, schema=wanted))
+
+
+def _columns(schema: RowSchema) -> StructType:
+    if isinstance(schema, Schema):
+        return spark_type(schema)
+    parsed = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(parsed, StructType):
+        raise DataError(
+            "a stream of events needs the names and types of its columns, as in 'symbol string, price double'"
+        )
+    return parsed
+
+
+def _format_or_json(path: str) -> str:
+    try:
+        return format_of(path)
+    except DataError:
+        return "json"

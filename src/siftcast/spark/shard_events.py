@@ -1,0 +1,141 @@
+"""The shards of an event, as expressions that Spark evaluates by itself.
+
+Events need no Python to find their shards: a balanced tree of comparisons with the cuts of an axis gives the zone, which
+costs the JVM some 20 ns, where carrying every event to Python and back costs half a microsecond and more. The tree must
+put each value where Python's comparison of values puts the bounds of filters (`model.values`), so only columns
+are used whose types order alike on both sides:
+
+    whole numbers         compared with the cut rounded up, as integers; a cut beyond 64 bits is above them all
+    float, double         as doubles; NaN has no zone; -0.0 is 0.0 for both
+    string                by bytes of UTF-8, which is by code points; columns of another collation are not used
+    boolean               as 0 and 1
+    timestamp, date       as microseconds since 1970; a date is its midnight in UTC
+
+An attribute of any other type (decimals, timestamps without a zone) is never cut; filters on it span, and match as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf, nextafter
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from siftcast.model.values import Kind
+from siftcast.planning.shard_axes import Place, ShardAxis
+from siftcast.planning.shard_plan import ShardPlan
+
+_WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+_DAY_US = 86_400_000_000
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+
+
+def numbered(events: DataFrame) -> DataFrame:
+    """The events with columns c0, c1, …: names that Spark cannot take for paths or confuse with each other."""
+    return events.toDF(*column_names(len(events.columns)))
+
+
+def column_names(count: int) -> list[str]:
+    """The names that `shape` expects."""
+    return [f"c{place}" for place in range(count)]
+
+
+def place_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | None:
+    """An attribute of the numbered events as cuts hold it, null where there is no value; None if it cannot be cut."""
+    found = _attribute(events, attribute)
+    if found is None:
+        return None
+    column, kind = found
+    if isinstance(kind, _WHOLE):
+        return column.cast("long"), Kind.NUMBER
+    if isinstance(kind, t.FloatType | t.DoubleType):
+        number = column.cast("double")
+        return fn.when(~fn.isnan(number), number), Kind.NUMBER
+    if type(kind) is t.StringType and kind.simpleString() == "string":
+        return column, Kind.STRING
+    if isinstance(kind, t.BooleanType):
+        return column.cast("long"), Kind.BOOLEAN
+    if isinstance(kind, t.TimestampType):
+        return fn.unix_micros(column), Kind.TIMESTAMP
+    if isinstance(kind, t.DateType):
+        return fn.unix_date(column).cast("long") * fn.lit(_DAY_US), Kind.TIMESTAMP
+    return None
+
+
+def _attribute(events: t.StructType, attribute: str) -> tuple[Column, t.DataType] | None:
+    """The column an attribute names, flat if there is one of its whole name, else nested: as matchers look it up."""
+    if attribute in events.names:
+        index = events.names.index(attribute)
+        return fn.col(f"c{index}"), events[index].dataType
+    first, *rest = attribute.split(".")
+    if first not in events.names:
+        return None
+    index = events.names.index(first)
+    column, kind = fn.col(f"c{index}"), events[index].dataType
+    for part in rest:
+        # Spark takes upper and lower case as equal, so a name that is there in both is not to be had.
+        if not isinstance(kind, t.StructType) or part not in kind.names:
+            return None
+        if [name.lower() for name in kind.names].count(part.lower()) > 1:
+            return None
+        column, kind = column.getField(part), kind[part].dataType
+    return column, kind
+
+
+def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
+    """An array of all shards to which a numbered event goes, that of its first zone in front; empty if there are none."""
+    axes = [
+        _axis_shards(events, axis, [plan.shards_of_zone(first + zone) for zone in range(len(axis))])
+        for axis, first in zip(plan.axes, plan.first_zones[:-1], strict=True)
+    ]
+    span = plan.shards_of_zone(plan.first_zones[-1])
+    return fn.concat(*axes, _numbers(span)) if axes else _numbers(span)
+
+
+def _axis_shards(events: t.StructType, axis: ShardAxis, shards: Sequence[Sequence[int]]) -> Column:
+    found = place_column(events, axis.attribute)
+    if found is None or found[1] is not axis.kind:
+        return _numbers(())  # no event has a value of this kind there
+    place = found[0]
+    known = _attribute(events, axis.attribute)
+    whole = axis.kind is not Kind.NUMBER or (known is not None and isinstance(known[1], _WHOLE))
+    return fn.when(place.isNull(), _numbers(())).otherwise(_tree(place, axis.cuts, shards, whole=whole))
+
+
+def _tree(place: Column, cuts: Sequence[Place], shards: Sequence[Sequence[int]], *, whole: bool) -> Column:
+    """The shards of the zone of a place, by halving the cuts."""
+    if not cuts:
+        return _numbers(shards[0])
+    middle = len(cuts) // 2
+    below = _tree(place, cuts[:middle], shards[: middle + 1], whole=whole)
+    above = _tree(place, cuts[middle + 1 :], shards[middle + 1 :], whole=whole)
+    return fn.when(_reaches(place, cuts[middle], whole=whole), above).otherwise(below)
+
+
+def _reaches(place: Column, cut: Place, *, whole: bool) -> Column:
+    if isinstance(cut, str):
+        return place >= fn.lit(cut)
+    if not whole:
+        return place >= fn.lit(float_at_least(cut))
+    if cut > _LONG_MAX:
+        return fn.lit(False)
+    return place >= fn.lit(max(_LONG_MIN, ceil(cut))).cast("long") if cut > _LONG_MIN else fn.lit(True)
+
+
+def float_at_least(cut: int | float) -> float:
+    """The least double that is not below a number: doubles on either side of it are on either side of the number."""
+    try:
+        near = float(cut)
+    except OverflowError:
+        return inf if cut > 0 else -inf
+    if near < cut:  # exact, as Python compares integers with floats
+        return nextafter(near, inf)
+    return near
+
+
+def _numbers(shards: Sequence[int]) -> Column:
+    if not shards:
+        return fn.array().cast("array<int>")
+    return fn.array(*(fn.lit(shard).cast("int") for shard in shards))

@@ -1,0 +1,157 @@
+"""Matching beyond one worker's memory: subscriptions in shards, events sent to theirs.
+
+    subscriptions ─▶ mapInArrow(parse, place) ─▶ (shard, 0, subscription) ─┐
+                                                                           ├─▶ one partition a shard, sorted ─▶ mapInArrow
+    events ────────▶ place, explode ───────────▶ (shard, 1, event) ────────┘       subscriptions first: build a matcher,
+                                                                                   then events: match batch after batch
+
+This is a cogroup, made of a union, a shuffle and a sort, as Spark's own is. `cogroup().applyInArrow` itself hands a
+group over as two whole tables and wants its result as a third: for one shard of 160,000 subscriptions and 300,000 events
+that match 20 each, 1.1 GiB beside the matcher, growing with the events. Here events stream past, so a worker needs
+the memory of one matcher and of one batch, however many events there are. Rejected as well: saved matchers in a shared
+folder, which a cluster need not have and which nobody would clean up.
+
+**Pairs** need nothing more: an event meets a subscription once (`planning.shard_plan` has the proof).
+
+**Lists** of an event that goes to several shards are put together again, by a number given to each event before it is
+copied. Spark may run a task again when a machine is lost; rows may then come in another order, and numbers by order would
+silently join the matches of two events. So beside its place the number has 64 random bits, drawn anew each time a
+task runs: copies of different runs never join, the copy that carries the event is missed, and the query fails
+instead of answering wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from siftcast.model import DataError, Schema, SiftcastError
+from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.spark.matching import IDS, shape
+from siftcast.spark.schemas import Output, check_event_columns, lists_type
+from siftcast.spark.shard_events import column_names, event_shards, numbered
+from siftcast.spark.shard_planning import Batches, measured, read_filter, shard_plan, subscription_columns
+from siftcast.spark.shard_worker import ShardWorker
+
+_SUBSCRIPTION = "struct<id: string, filter: string, dialect: string>"
+_LOST = "a task ran twice and numbered its events anew, so their matches cannot be put together; run the query again"
+
+
+def match_sharded(
+    events: DataFrame,
+    subscriptions: DataFrame,
+    output: Output = "pairs",
+    *,
+    shards: int | None = None,
+    plan: ShardPlan | None = None,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> DataFrame:
+    """The subscriptions that each event satisfies, as `match` gives them, without any one worker holding all.
+
+    Subscriptions are read at once to check and count them, and again, like the events, whenever the result is used. A
+    plan made before (`shard_plan`) saves choosing the zones. Raises DataError if a subscription cannot be used.
+    """
+    check_event_columns(events.columns, output)
+    if events.isStreaming:
+        raise DataError("a stream cannot be matched in shards; use match() or match_stream()")
+    plain = subscription_columns(subscriptions, id_column, filter_column)
+    if plan is None:
+        plan = shard_plan(
+            events, subscriptions, shards=shards, id_column=id_column, filter_column=filter_column, schema=schema
+        )
+    else:
+        plan = measured(plan, plain, schema)
+    merging = output == "lists" and max(plan.parts[-1] + len(plan.axes), *plan.parts) > 1
+    copies = _event_rows(events, plan, every=output == "lists", merging=merging)
+    rows = _subscription_rows(plain, plan, schema).unionByName(copies, allowMissingColumns=True)
+    count = max(1, plan.shards)
+    if hasattr(rows, "repartitionById"):  # since Spark 4.1; a hash leaves some partitions with two shards, others with none
+        spread = rows.repartitionById(count, "shard")
+    else:
+        spread = rows.repartition(count, "shard")
+    lists = lists_type(numbered(events).schema, IDS)
+    form = _partial_type(lists) if merging else lists
+    worker = ShardWorker(tuple(events.columns), engine, schema, every=output == "lists", merging=merging)
+    found = spread.sortWithinPartitions("shard", "side").mapInArrow(worker.run, form)
+    return shape(_merge(found) if merging else found, events.columns, output)
+
+
+# -- the two sides -----------------------------------------------------------------------------------
+
+
+def _subscription_rows(plain: DataFrame, plan: ShardPlan, schema: Schema | None) -> DataFrame:
+    placed = plain.mapInArrow(
+        _place(replace(plan, reason=""), schema), "shard int, id string, filter string, dialect string"
+    )
+    subscription = fn.struct("id", "filter", "dialect").cast(_SUBSCRIPTION)
+    return placed.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))
+
+
+def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        placement = Placement(plan)
+        for batch in batches:
+            rows: list[int] = []
+            shards: list[int] = []
+            for row, (id, text, dialect) in enumerate(
+                zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            ):
+                try:
+                    found = placement.shards(id, read_filter(id, text, dialect, schema))
+                except (SiftcastError, LookupError) as error:
+                    raise DataError(f"the subscriptions have changed since they were counted; '{id}': {error}") from None
+                rows += [row] * len(found)
+                shards += found
+            taken = batch.take(pa.array(rows, pa.int64()))
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(shards, pa.int32()), *taken.columns], ["shard", "id", "filter", "dialect"]
+            )
+
+    return run
+
+
+def _event_rows(events: DataFrame, plan: ShardPlan, *, every: bool, merging: bool) -> DataFrame:
+    """An event once for each of its shards, the first of which is its main copy; with `every`, at least once."""
+    event = fn.struct(*column_names(len(events.columns)))
+    numbers = [fn.monotonically_increasing_id().alias("row"), _random_bits().alias("run")] if merging else []
+    shards = event_shards(events.schema, plan)
+    placed = numbered(events).select(event.alias("event"), shards.alias("shards"), *numbers)
+    if every:
+        # No subscription of a zone is true for an event without that zone: any shard may pass it on.
+        nowhere = fn.array(fn.lit(0).cast("int"))
+        placed = placed.withColumn("shards", fn.when(fn.size("shards") > 0, fn.col("shards")).otherwise(nowhere))
+    kept = ["event", "row", "run"] if merging else ["event"]
+    copies = placed.select(*kept, fn.posexplode("shards").alias("position", "shard"))
+    main = (fn.col("position") == 0).alias("main")
+    return copies.select("shard", fn.lit(1).alias("side"), *kept, main)
+
+
+def _random_bits() -> Column:
+    """Other bits each time it is computed; Spark's own rand() and uuid() repeat themselves when a task runs again."""
+    return fn.xxhash64(fn.reflect(fn.lit("java.util.UUID"), fn.lit("randomUUID")))
+
+
+# -- lists put together ------------------------------------------------------------------------------
+
+
+def _partial_type(lists: t.StructType) -> t.StructType:
+    """What each shard says about an event: its number, the event itself in one of them, and the ids found there."""
+    numbers = [t.StructField("row", t.LongType()), t.StructField("run", t.LongType())]
+    return t.StructType([*numbers, t.StructField("event", t.StructType(lists.fields[:-1])), lists.fields[-1]])
+
+
+def _merge(found: DataFrame) -> DataFrame:
+    """The ids of all copies of an event in one list; its columns are those of the main copy."""
+    whole = found.groupBy("row", "run").agg(
+        fn.first("event", ignorenulls=True).alias("event"), fn.flatten(fn.collect_list(IDS)).alias(IDS)
+    )
+    checked = whole.where(fn.assert_true(fn.col("event").isNotNull(), fn.lit(_LOST)).isNull())
+    return checked.select("event.*", IDS)

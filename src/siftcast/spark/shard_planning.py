@@ -1,0 +1,192 @@
+"""The plan of sharded matching, from tables: sampling, choosing, measuring.
+
+    1  a sample of subscriptions, parsed in the driver       SAMPLE rows, whatever the size of the table
+    2  a sample of the values that those are about           SAMPLE rows
+    3  the choice (`planning.shard_choice`)
+    4  all subscriptions, parsed once in the workers         counts for each zone, and the rows that are no subscription
+    5  ids that occur twice                                  Spark's own aggregate
+
+A sample is drawn by sorting on random numbers with a fixed seed and taking the first: one pass, no count needed, and
+rows from everywhere, which a plain limit() does not give. Step 4 makes the parts of the plan exact, so that no shard is
+larger than planned because a sample misled; and it refuses bad filters before anything is matched, as `match` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.planning.shard_choice import AxisName, choose_shards
+from siftcast.planning.shard_axes import Place
+from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.spark.shard_events import numbered, place_column
+
+SAMPLE = 10_000
+SHARD_SUBSCRIPTIONS = 200_000  # about 150 MB as a matcher; see docs/spark-shards.md
+SHARDS_MIN = 4
+_SHOWN = 3
+_IDLE, _REJECTED = -1, -2
+_MEASURED = "zone int, amount long, reason string, source string"
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def shard_plan(
+    events: DataFrame,
+    subscriptions: DataFrame,
+    *,
+    shards: int | None = None,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+) -> ShardPlan:
+    """How to cut subscriptions into about so many shards, for events like these; `explain()` says why.
+
+    Without a number, there are enough for about 200,000 subscriptions each. Raises DataError if a subscription cannot
+    be used.
+    """
+    if shards is not None and shards < 1:
+        raise DataError(f"there must be at least one shard, not {shards}")
+    plain = subscription_columns(subscriptions, id_column, filter_column)
+    total = plain.count()
+    filters = sample_filters(plain, schema)
+    wanted = shards or max(SHARDS_MIN, -(-total // SHARD_SUBSCRIPTIONS))
+    plan = choose_shards(filters, sample_events(events, filters), total=total, shards=wanted)
+    return measured(plan, plain, schema)
+
+
+def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
+    """id, filter and dialect as strings; raises DataError where the table has none."""
+    if subscriptions.isStreaming:
+        raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
+    names = subscriptions.columns
+    for name in (id_column, filter_column):
+        if names.count(name) != 1:
+            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
+    if not isinstance(subscriptions.schema[filter_column].dataType, t.StringType):
+        kind = subscriptions.schema[filter_column].dataType.simpleString()
+        raise DataError(f"the column '{filter_column}' must hold the texts of filters, not {kind}")
+    dialect = fn.col("dialect") if "dialect" in names else fn.lit(None)
+    return subscriptions.select(
+        fn.col(f"`{id_column}`").cast("string").alias("id"),
+        fn.col(f"`{filter_column}`").alias("filter"),
+        dialect.cast("string").alias("dialect"),
+    )
+
+
+# -- samples -----------------------------------------------------------------------------------------
+
+
+def sample_filters(plain: DataFrame, schema: Schema | None) -> list[Filter]:
+    """Some of the good filters."""
+    drawn = plain.orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
+    filters: list[Filter] = []
+    for row in drawn.to_pylist():
+        try:
+            filters.append(read_filter(row["id"], row["filter"], row["dialect"], schema))
+        except SiftcastError:
+            continue  # counted and reported when all are measured
+    return filters
+
+
+def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, list[Place | None]]:
+    """Values of some events, for each attribute that filters name and that can be cut."""
+    names = dict.fromkeys(name for filter_ in filters for name in filter_.attributes)
+    found = {name: place for name in names if (place := place_column(events.schema, name)) is not None}
+    if not found:
+        return {}
+    columns = [place.alias(f"place{index}") for index, (place, _) in enumerate(found.values())]
+    drawn = numbered(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
+    return {
+        (name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())
+    }
+
+
+# -- all of them -------------------------------------------------------------------------------------
+
+
+def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardPlan:
+    """The plan with the sizes of these subscriptions; raises DataError if one of them cannot be used."""
+    rows = plain.mapInArrow(_measure(replace(plan, reason=""), schema), _MEASURED).collect()
+    amounts: dict[int, int] = {}
+    letters = []
+    for row in rows:
+        if row["reason"] is None:
+            amounts[row["zone"]] = amounts.get(row["zone"], 0) + row["amount"]
+        else:
+            letters.append((row["reason"], row["source"]))
+    total = sum(row["amount"] for row in rows if row["zone"] is None and row["reason"] is None)
+    rejected = amounts.get(_REJECTED, 0)
+    repeated = plain.groupBy("id").count().where("count > 1 AND id <> ''")
+    twice = repeated.agg(fn.sum(fn.col("count") - 1), fn.min("id")).first()
+    if twice is not None and twice[0]:
+        rejected += twice[0]
+        letters.append((f"the id '{twice[1]}' is taken by an earlier row", msgspec.json.encode({"id": twice[1]}).decode()))
+    if rejected:
+        shown = "\n".join(f"  {source[:200]}\n    {reason}" for reason, source in letters[:_SHOWN])
+        more = f"\n  and {rejected - _SHOWN:,} more" if rejected > _SHOWN else ""
+        raise DataError(f"{rejected:,} of {total:,} subscriptions cannot be used:\n{shown}{more}")
+    zones = [amounts.get(zone, 0) for zone in range(plan.first_zones[-1] + 1)]
+    return plan.sized(zones, amounts.get(_IDLE, 0), total)
+
+
+def read_filter(id: str | None, text: str | None, dialect: str | None, schema: Schema | None) -> Filter:
+    """The filter of a row that is a subscription; raises what is wrong with it."""
+    if not id:
+        raise SubscriptionError("a subscription needs an id")
+    if text is None:
+        raise SubscriptionError(f"the filter of '{id}' is null")
+    filter_ = Filter.parse(text, dialect or "sql")
+    if schema is not None:
+        filter_.check(schema)
+    return filter_
+
+
+@dataclass
+class _Tally:
+    """What a task has seen: subscriptions by zone, and some of the rows that are none."""
+
+    zones: dict[int, int]
+    letters: list[tuple[str, str]]
+    rows: int = 0
+
+    def count(self, zone: int) -> None:
+        self.zones[zone] = self.zones.get(zone, 0) + 1
+
+    def batch(self) -> pa.RecordBatch:
+        rows: list[tuple[int | None, int, str | None, str | None]] = [(None, self.rows, None, None)]
+        rows += [(zone, amount, None, None) for zone, amount in self.zones.items()]
+        rows += [(_REJECTED, 0, reason, source) for reason, source in self.letters]
+        kinds = (pa.int32(), pa.int64(), pa.string(), pa.string())
+        columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, ["zone", "amount", "reason", "source"])
+
+
+def _measure(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        placement = Placement(plan)
+        tally = _Tally({}, [])
+        for batch in batches:
+            tally.rows += batch.num_rows
+            for id, text, dialect in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    zones = placement.zones(read_filter(id, text, dialect, schema))
+                except SiftcastError as error:
+                    tally.count(_REJECTED)
+                    if len(tally.letters) < _SHOWN:
+                        row = {"id": id, "filter": text} | ({"dialect": dialect} if dialect is not None else {})
+                        tally.letters.append((str(error), msgspec.json.encode(row).decode()))
+                    continue
+                for zone in zones or (_IDLE,):
+                    tally.count(zone)
+        if tally.rows:
+            yield tally.batch()
+
+    return run

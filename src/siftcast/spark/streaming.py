@@ -1,0 +1,177 @@
+"""A stream of events against subscriptions that change while it runs, each event exactly once.
+
+    query = ss.match_stream(events, "changes/", output="matches", checkpoint="checkpoint")
+    query.await_termination()
+    ss.read_matches("matches")         # event columns, subscription_id, subscription_version, batch
+
+Spark cuts the stream into micro-batches; `stream_batches` has the way of one of them, `changelog` and
+`changelog_sources` how changes come in, `stream_standing` the subscriptions at a version, `stream_journal` what makes a
+restart repeatable, `stream_output` what is left behind, and `stream_progress` the numbers.
+
+Rejected: a stateful or stream-stream join with the changelog as second stream. Spark would keep a row of state for each
+subscription and compare each event with all of them; and which version an event met would depend on timing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from siftcast.model import DataError, Schema
+from siftcast.spark.changelog import NO_VERSION
+from siftcast.spark.changelog_sources import open_changelog
+from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.intake import Intake, as_intake
+from siftcast.spark.schemas import SUBSCRIPTION_ID, Output, check_event_columns, lists_type
+from siftcast.spark.session import is_connect
+from siftcast.spark.stream_batches import BatchRunner, Sink
+from siftcast.spark.stream_folders import discard_attempts, local_folder
+from siftcast.spark.stream_journal import Journal
+from siftcast.spark.stream_output import BATCH, FORMATS, VERSION, StreamDescription, describe
+from siftcast.spark.stream_progress import Backlog, StreamProgress
+from siftcast.spark.stream_standing import StandingSubscriptions
+
+AVAILABLE_NOW = "available now"
+
+
+class StreamQuery:
+    """A matching that runs; `query` is Spark's own handle of it."""
+
+    def __init__(self, query: StreamingQuery, runner: BatchRunner, standing: StandingSubscriptions, backlog: Backlog):
+        self.query = query
+        self._runner = runner
+        self._standing = standing
+        self._backlog = backlog
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still runs."""
+        return self.query.isActive
+
+    @property
+    def version(self) -> int:
+        """The version of the subscriptions that the last finished micro-batch was matched under; -1 before any."""
+        return self._runner.last.version if self._runner.last is not None else NO_VERSION
+
+    def progress(self) -> StreamProgress:
+        """How it is doing; may be asked from any thread, also after the end."""
+        runner, last = self._runner, self._runner.last
+        reported = self.query.lastProgress
+        return StreamProgress(
+            running=self.query.isActive,
+            batch=None if last is None else last.batch,
+            version=self.version,
+            subscriptions=0 if last is None else last.subscriptions,
+            rows_per_second=0.0 if reported is None else float(reported["processedRowsPerSecond"] or 0.0),
+            backlog=None if reported is None else self._backlog.of(reported["sources"]),
+            run=runner.total.minus(runner.total_before),
+            total=runner.total,
+        )
+
+    def await_termination(self, timeout_s: float | None = None) -> bool:
+        """Waits until it ends and says whether it has; raises what ended it, if that was an error."""
+        try:
+            if timeout_s is None:
+                self.query.awaitTermination()
+                return True
+            return bool(self.query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # takes fractions too
+        except PySparkException as error:
+            self._raise(error)
+            raise
+
+    def process_all_available(self) -> None:
+        """Waits until everything that is there now has been matched."""
+        try:
+            self.query.processAllAvailable()
+        except PySparkException as error:
+            self._raise(error)
+            raise
+
+    def stop(self, timeout_s: float = 60.0) -> None:
+        """Ends it after the micro-batch that is being run, or in the midst of it where that takes too long.
+
+        Nothing is lost either way: what is not committed is done by the next start.
+        """
+        if self._runner.between_batches.acquire(timeout=timeout_s):
+            self._runner.between_batches.release()
+        self.query.stop()
+        if self._runner.between_batches.acquire(blocking=False):
+            self._standing.close()
+            self._runner.between_batches.release()
+
+    def _raise(self, error: PySparkException) -> None:
+        if self._runner.error is not None:
+            raise self._runner.error from error
+        with short_errors():
+            raise error
+
+
+def match_stream(
+    events: DataFrame | Intake,
+    subscriptions: str | Path,
+    *,
+    output: str | Path,
+    checkpoint: str | Path,
+    mode: Output = "pairs",
+    trigger: str | None = None,
+    dead_letters: str | Path | None = None,
+    format: str = "parquet",
+    subscriptions_format: str | None = None,
+    schema: Schema | None = None,
+    engine: str = "auto",
+    name: str | None = None,
+) -> StreamQuery:
+    """Starts to match a stream of events with the subscriptions of a changelog (see `changelog` for its columns).
+
+    `subscriptions` is a folder, a file or a table. Results have the event's columns, `subscription_id` or `matched` as
+    for `match`, and `subscription_version`; read them with `read_matches`. What is refused goes to `dead_letters`, by
+    default a folder within the output. `trigger` says how often: None as soon as there are events, "10 seconds", or
+    "available now" for what is there now, and then ends. Start it again with the same output and checkpoint to go on
+    where it stopped, however it stopped.
+    """
+    taken = as_intake(events, "events")
+    spark = taken.rows.sparkSession
+    if is_connect(spark):
+        raise SparkError("match_stream() keeps subscriptions in the driver, so it does not work through Spark Connect")
+    if not taken.rows.isStreaming:
+        raise DataError("these events are a table, not a stream; make them with spark.readStream, or use match()")
+    columns = _result_columns(taken, mode, format)
+    into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
+    letters = into / "_dead_letters" if dead_letters is None else local_folder(dead_letters, "folder for dead letters")
+    changelog = open_changelog(spark, subscriptions, subscriptions_format)
+    describe(into, state, StreamDescription(uuid4().hex, mode, format, columns.json(), str(letters)))
+    for folder in (into, letters):
+        discard_attempts(folder)
+    standing = StandingSubscriptions(spark, schema, engine)
+    runner = BatchRunner(taken, changelog, standing, Journal(state / "siftcast"), Sink(into, letters, mode, format))
+    writer = taken.rows.writeStream.foreachBatch(runner).option("checkpointLocation", str(state))
+    if name is not None:
+        writer = writer.queryName(name)
+    if trigger is not None:
+        once = trigger.replace("_", " ") in (AVAILABLE_NOW, "once")
+        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
+    return StreamQuery(writer.start(), runner, standing, Backlog(state))
+
+
+def _result_columns(events: Intake, mode: Output, format: str) -> StructType:
+    """The columns of the results; raises DataError where they cannot be told apart or written."""
+    names = events.good.columns
+    check_event_columns(names, mode)
+    taken = next((name for name in names if name.lower() in (VERSION, BATCH)), None)
+    if taken is not None:
+        raise DataError(f"the events have a column '{taken}', which is the name of one of the results; rename it first")
+    if format not in FORMATS:
+        raise DataError(f"the format of the results must be {', '.join(FORMATS)}, not {format!r}")
+    if format == "csv" and mode == "lists":
+        raise DataError("CSV holds no lists; choose mode='pairs' or another format")
+    of_events = events.good.schema
+    if mode == "lists":
+        whole = lists_type(of_events)
+    else:
+        whole = StructType([*of_events.fields, StructField(SUBSCRIPTION_ID, StringType())])
+    return StructType([*whole.fields, StructField(VERSION, LongType())])
