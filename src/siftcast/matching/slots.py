@@ -97,9 +97,12 @@ class SlotTable:
         """The ids of slots, in the order of addition."""
         if len(slots) < 2:
             return [self._ids[slot] for slot in slots]
-        found = np.asarray(slots)
-        ranked = np.sort(found) if self._ascending else found[np.argsort(self._orders[found])]
-        ids: list[str] = self._ids[ranked].tolist()
+        found = np.array(slots)
+        if self._ascending:
+            found.sort()
+        else:
+            found = found[np.argsort(self._orders[found])]
+        ids: list[str] = self._ids.take(found).tolist()
         return ids
 
     def names_of(self, slots: Int32Array) -> pa.Array:

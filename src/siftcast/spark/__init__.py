@@ -9,8 +9,11 @@
     result = ss.match_with_rejects(ss.read_events("events.jsonl"), ss.read_subscriptions("subscriptions.csv"))
     result.matched, result.rejected, result.counts()          # nothing is lost
 
+    query = ss.match_stream(events, "changes/", output="matches", checkpoint="checkpoint")   # subscriptions may change
+    ss.read_matches("matches")                                # each event exactly once, with the version it met
+
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input. Transforms are functions from DataFrame to
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `streaming` for streams. Transforms are functions from DataFrame to
 DataFrame and keep no state.
 """
 
@@ -19,16 +22,21 @@ from pyspark.sql import SparkSession
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.event_stream import read_event_stream
 from siftcast.spark.intake import Intake, parse_events, read_events, read_subscriptions, split_corrupt
 from siftcast.spark.java import Java, find_java
 from siftcast.spark.matching import match
 from siftcast.spark.progress import Progress, progress_now, watch
 from siftcast.spark.schemas import DEAD_LETTERS, SUBSCRIPTIONS, Output, spark_type
 from siftcast.spark.session import active_session, is_connect, session
+from siftcast.spark.stream_output import read_batches, read_dead_letters, read_matches
+from siftcast.spark.stream_progress import BatchReceipt, StreamProgress, StreamTotals
+from siftcast.spark.streaming import StreamQuery, match_stream
 
 __all__ = [
     "DEAD_LETTERS",
     "SUBSCRIPTIONS",
+    "BatchReceipt",
     "CompiledSubscriptions",
     "Intake",
     "Java",
@@ -38,15 +46,23 @@ __all__ = [
     "Progress",
     "SparkError",
     "SparkSession",
+    "StreamProgress",
+    "StreamQuery",
+    "StreamTotals",
     "active_session",
     "compile_subscriptions",
     "find_java",
     "is_connect",
     "match",
+    "match_stream",
     "match_with_rejects",
     "parse_events",
     "progress_now",
+    "read_batches",
+    "read_dead_letters",
+    "read_event_stream",
     "read_events",
+    "read_matches",
     "read_subscriptions",
     "session",
     "short_errors",

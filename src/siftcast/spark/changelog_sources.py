@@ -1,8 +1,8 @@
 """Where a changelog lies: in files that are added to a folder, or in a table of Spark's catalogue.
 
-Files are read by the driver alone, with Arrow, which also knows s3:, gs: and hdfs:. A Spark job for each look would cost
-more than a micro-batch. A file is read once, when it is first seen, and never again: it may be deleted afterwards, but
-not changed, and is to be moved into the folder whole, as for Spark's own file streams.
+Files are read by the driver alone, with Arrow, which also knows s3:, gs: and hdfs:. A Spark job for each look would
+cost as much as a small micro-batch. A file is read once, when it is first seen, and never again: it may be deleted
+afterwards, but not changed, and is to be moved into the folder whole, as for Spark's own file streams.
 
 A table has no files that are its own, so there the version says what is new: rows above the last one. How many rows
 there are tells whether others came as well, with a version that has been applied already; those are found by comparing
@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from siftcast.model import DataError
-from siftcast.spark.changelog import COLUMNS, ChangeRow, Changelog, Poll, ReadSoFar, csv_rows, json_rows, table_rows
+from siftcast.spark.changelog import COLUMNS, Changelog, ChangeRow, Poll, ReadSoFar, csv_rows, json_rows, table_rows
 from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.intake import format_of
 
@@ -69,8 +69,8 @@ class FileChangelog:
                 sizes[info.path] = info.size
             elif before != info.size:
                 raise DataError(
-                    f"{info.path} has changed since it was read ({before:,} bytes then, {info.size:,} now), which could "
-                    "lose changes of subscriptions; write new ones into a new file, and restore or delete this one"
+                    f"{info.path} has changed since it was read ({before:,} bytes then, {info.size:,} now), so changes "
+                    "could be lost; write new ones into a new file, and restore or delete this one"
                 )
         return Poll(tuple(rows), sizes)
 

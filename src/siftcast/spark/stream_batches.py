@@ -28,8 +28,8 @@ from siftcast.spark.changelog_sources import TableChangelog
 from siftcast.spark.compiled import Shipment
 from siftcast.spark.dead_letters import DeadLetter, dead_letter_frame, letters_of
 from siftcast.spark.intake import CORRUPT, Intake, good_rows
-from siftcast.spark.matching import match_lists, shape
-from siftcast.spark.schemas import MATCHED, Output
+from siftcast.spark.matching import IDS, match_places, shape
+from siftcast.spark.schemas import Output
 from siftcast.spark.stream_folders import attempt_folder, publish
 from siftcast.spark.stream_journal import Journal, Plan
 from siftcast.spark.stream_output import VERSION, Receipts, batch_folder, options_of
@@ -117,19 +117,19 @@ class BatchRunner:
     def _write(
         self, frame: DataFrame, batch: int, version: int, shipment: Shipment, letters: list[DeadLetter], changes: int
     ) -> MatchCounts:
-        """Matches, writes and counts; counts before bad rows leave and behind the matcher, so that a loss would show."""
+        """Matches, writes and counts: before bad rows leave and behind the matcher, so that a loss would show."""
         before, behind = Observation(), Observation()
         bad = f.count(CORRUPT) if CORRUPT in frame.columns else f.count(f.lit(None))
         rows = frame.observe(before, f.count(f.lit(1)).alias("rows"), bad.alias("bad"))
         good = good_rows(rows)
-        lists = match_lists(good, shipment).observe(
+        places = match_places(good, shipment).observe(
             behind,
             f.count(f.lit(1)).alias("rows"),
-            f.count_if(f.size(MATCHED) > 0).alias("matched"),
-            f.coalesce(f.sum(f.size(MATCHED)), f.lit(0)).alias("pairs"),
+            f.count_if(f.size(IDS) > 0).alias("matched"),
+            f.coalesce(f.sum(f.size(IDS)), f.lit(0)).alias("pairs"),
         )
         sink = self._sink
-        result = shape(lists, good.columns, sink.mode).withColumn(VERSION, f.lit(version).cast("bigint"))
+        result = shape(places, good.columns, sink.mode).withColumn(VERSION, f.lit(version).cast("bigint"))
         attempt = attempt_folder(sink.output)
         result.write.format(sink.format).options(**options_of(sink.format)).save(str(attempt))
         seen_before: dict[str, Any] = before.get

@@ -27,7 +27,7 @@ from siftcast.spark.changelog import NO_VERSION
 from siftcast.spark.changelog_sources import open_changelog
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.intake import Intake, as_intake
-from siftcast.spark.schemas import SUBSCRIPTION_ID, Output, check_event_columns, lists_type
+from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
 from siftcast.spark.session import is_connect
 from siftcast.spark.stream_batches import BatchRunner, Sink
 from siftcast.spark.stream_folders import discard_attempts, local_folder
@@ -171,7 +171,7 @@ def _result_columns(events: Intake, mode: Output, format: str) -> StructType:
         raise DataError("CSV holds no lists; choose mode='pairs' or another format")
     of_events = events.good.schema
     if mode == "lists":
-        whole = lists_type(of_events)
+        whole = lists_type(of_events, MATCHED)
     else:
         whole = StructType([*of_events.fields, StructField(SUBSCRIPTION_ID, StringType())])
     return StructType([*whole.fields, StructField(VERSION, LongType())])

@@ -8,6 +8,7 @@ first in a segment for that. Anything else takes the careful way through `normal
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from operator import itemgetter
 
 import numpy as np
@@ -24,7 +25,7 @@ _ORDINARY = frozenset({float, int})
 class EventKeys:
     """Reads events for one segment; a list of spare buffers lets several threads read at once without a lock."""
 
-    __slots__ = ("_careful", "_dims", "_get_all", "_numbers", "_pack", "_plain", "_spare")
+    __slots__ = ("_careful", "_dims", "_get_all", "_names", "_numbers", "_pack", "_spare")
 
     def __init__(self, dimensions: list[Dimension], ranks: dict[Dimension, StringRanks]) -> None:
         """`dimensions` of numbers must come first."""
@@ -35,37 +36,35 @@ class EventKeys:
         for place, dimension in enumerate(dimensions):
             path, kind = dimension
             readers.setdefault(path, _Attribute(path)).put(kind, place, ranks.get(dimension))
-        # The plain ones are read in one go if they fill the first cells without a gap.
+        # The plain ones are read in one go, which needs them to fill the first cells without a gap.
         plain = [reader for reader in readers.values() if reader.only_number]
-        whole = [reader.number for reader in plain] == list(range(len(plain))) and len(plain) > 0
-        names = [reader.name for reader in plain] if whole else []
-        self._get_all = itemgetter(*names) if len(names) > 1 else (lambda event: (event[names[0]],))
-        self._pack = struct.Struct(f"={len(names)}d").pack_into if names else None
-        self._plain = plain
-        self._careful = [reader for reader in readers.values() if not reader.only_number]
+        if [reader.number for reader in plain] != list(range(len(plain))):
+            plain = []
+        names = [reader.name for reader in plain]
+        self._names = names
+        self._get_all: Callable[[Attributes], tuple[object, ...]] = _getter(names)
+        self._pack: Callable[..., None] = struct.Struct(f"={len(names)}d").pack_into
+        self._careful = [reader for reader in readers.values() if reader not in plain]
 
     def take(self, event: Attributes) -> tuple[Int64Array, memoryview]:
         """The event's keys in a buffer that must be given back."""
         held = self._spare.pop() if self._spare else self._new_buffer()
         keys, cells = held
-        if self._pack is None or not self._read_all(event, cells):
-            for reader in self._plain:
-                cells[reader.number] = float_of(event.get(reader.name))  # type: ignore[call-overload]  # doubles
-        for reader in self._careful:
-            reader.read(event, keys, cells)
-        turn_numbers(keys, self._numbers)
-        return held
-
-    def _read_all(self, event: Attributes, cells: memoryview) -> bool:
-        """Reads all plain attributes at once if the event has them all and all are ordinary numbers."""
         try:
             values = self._get_all(event)
-            if not {*map(type, values)} <= _ORDINARY:
-                return False
-            self._pack(cells, 0, *values)  # type: ignore[misc]  # only called where there is one
-        except (KeyError, OverflowError, struct.error):  # something is missing, or an integer is too large for a double
-            return False
-        return True
+            ordinary = _ORDINARY.issuperset(map(type, values))
+            if ordinary:
+                self._pack(cells, 0, *values)
+        except (KeyError, OverflowError, struct.error):  # something is missing, or too large for a double
+            ordinary = False
+        if not ordinary:
+            for place, name in enumerate(self._names):
+                cells[place] = float_of(event.get(name))  # type: ignore[call-overload]  # the cells hold doubles
+        if self._careful:
+            for reader in self._careful:
+                reader.read(event, keys, cells)
+        turn_numbers(keys, self._numbers)
+        return held
 
     def give_back(self, held: tuple[Int64Array, memoryview]) -> None:
         """Makes a buffer available for the next event."""
@@ -74,6 +73,13 @@ class EventKeys:
     def _new_buffer(self) -> tuple[Int64Array, memoryview]:
         keys = np.empty(self._dims, np.int64)
         return keys, memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
+
+
+def _getter(names: list[str]) -> Callable[[Attributes], tuple[object, ...]]:
+    """A function that reads all these attributes of an event at once, raising KeyError where one is missing."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda event: tuple(event[name] for name in names)
 
 
 def float_of(value: object) -> float:

@@ -130,7 +130,7 @@ class PlainSegment(Segment):
         return self._slots
 
     def find(self, event: Attributes) -> Int32Array:
-        return self._slots[self._positions(event)]
+        return self._slots.take(self._positions(event))
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
