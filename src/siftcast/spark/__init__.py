@@ -13,8 +13,8 @@
     ss.read_matches("matches")                                # each event exactly once, with the version it met
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `streaming` for streams. Transforms are functions from DataFrame to
-DataFrame and keep no state.
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, and `streaming` for streams, which keep
+their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
 """
 
 from pyspark.sql import SparkSession

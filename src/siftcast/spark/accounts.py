@@ -8,7 +8,7 @@ and unmatched ones after the matcher), so that a row lost on the way shows: then
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from os import PathLike, fspath
+from os import fspath
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
@@ -17,11 +17,9 @@ from siftcast.model import DataError, Schema
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.dead_letters import dead_letter_frame
 from siftcast.spark.errors import SparkError
-from siftcast.spark.intake import CORRUPT, Intake, as_intake, good_rows
+from siftcast.spark.intake import CORRUPT, FilePath, Intake, as_intake, good_rows
 from siftcast.spark.matching import IDS, match_places, shape
 from siftcast.spark.schemas import Output, check_event_columns
-
-Path = str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class MatchResult:
         return counted.counts()
 
     def save(
-        self, path: Path, *, rejected: Path | None = None, format: str = "parquet", mode: str = "errorifexists"
+        self, path: FilePath, *, rejected: FilePath | None = None, format: str = "parquet", mode: str = "errorifexists"
     ) -> MatchCounts:
         """Writes the result, and what was refused as JSON lines if a path is given; counts while writing."""
         counted = _Counted(self)

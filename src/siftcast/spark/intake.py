@@ -29,6 +29,7 @@ from siftcast.spark.session import active_session, session
 CORRUPT = "_siftcast_corrupt"
 FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".orc": "orc"}
 _CODES = {"events": "event", "subscriptions": "subscription"}
+FilePath = str | PathLike[str]
 RowSchema = StructType | Schema | str | None
 
 
@@ -74,7 +75,7 @@ def as_intake(rows: DataFrame | Intake, input: str) -> Intake:
 
 
 def read_events(
-    path: str | PathLike[str], format: str | None = None, schema: RowSchema = None, *, spark: SparkSession | None = None
+    path: FilePath, format: str | None = None, schema: RowSchema = None, *, spark: SparkSession | None = None
 ) -> Intake:
     """Events from files: JSON lines, CSV with a header, Parquet, ORC, or any other format that Spark knows.
 
@@ -83,9 +84,7 @@ def read_events(
     return _read(spark or active_session() or session(), fspath(path), format, _struct(schema), "events")
 
 
-def read_subscriptions(
-    path: str | PathLike[str], format: str | None = None, *, spark: SparkSession | None = None
-) -> Intake:
+def read_subscriptions(path: FilePath, format: str | None = None, *, spark: SparkSession | None = None) -> Intake:
     """Subscriptions from files of the same formats: id, filter[, dialect, subscriber]."""
     return _read(spark or active_session() or session(), fspath(path), format, SUBSCRIPTIONS, "subscriptions")
 

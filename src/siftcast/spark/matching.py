@@ -56,6 +56,11 @@ def match(
     return shape(match_places(events, subscriptions.shipment), events.columns, output)
 
 
+def match_lists(events: DataFrame, shipment: Shipment) -> DataFrame:
+    """Event columns and `matched`."""
+    return shape(match_places(events, shipment), events.columns, "lists")
+
+
 def match_places(events: DataFrame, shipment: Shipment) -> DataFrame:
     """The columns of the events under their places (c0, c1, …) and the ids under IDS; `shape` gives the names back.
 

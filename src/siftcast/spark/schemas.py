@@ -63,7 +63,7 @@ def check_event_columns(names: Sequence[str], output: str) -> None:
         )
 
 
-def lists_type(events: StructType, name: str) -> StructType:
+def lists_type(events: StructType, name: str = MATCHED) -> StructType:
     """Event columns and, under a name, the ids of all matching subscriptions, in any order."""
     matched = StructField(name, ArrayType(StringType(), containsNull=False), nullable=False)
     return StructType([*events.fields, matched])

@@ -33,6 +33,7 @@ from siftcast.matching.tiles.loading import Loader
 from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
 from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
 from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
+from siftcast.matching.tiles.stage import Stage
 from siftcast.matching.tiles.storage import load_segments, save_segments
 from siftcast.model import Filter
 from siftcast.model.like import LikePattern
@@ -50,7 +51,7 @@ class Tiles(Engine):
     name = "tiles"
 
     def __init__(self) -> None:
-        self._staged: dict[int, Filter] = {}
+        self._staged = Stage()
         self._undecided: dict[int, Filter] = {}
         self._segments: dict[int, Segment] = {}
         self._serial = 0
@@ -62,7 +63,7 @@ class Tiles(Engine):
 
     def add(self, slot: int, filter_: Filter) -> None:
         self._reserve(slot)
-        self._staged[slot] = filter_
+        self._staged.add(slot, filter_)
         self._home[slot] = _STAGED
 
     def bulk(self) -> Loader:
@@ -72,7 +73,7 @@ class Tiles(Engine):
         home = int(self._home[slot])
         self._home[slot] = _NOWHERE
         if home == _STAGED:
-            del self._staged[slot]
+            self._staged.remove(slot)
         elif home >= 0:
             self._segments[home].remove(int(self._code[slot]))
             self._undecided.pop(slot, None)
@@ -98,7 +99,7 @@ class Tiles(Engine):
         slots = list(chain.from_iterable(segment.find(event) for segment in self._segments.values()))
         if self._staged:
             self._counts["staged_checks"] += len(self._staged)
-            slots += [slot for slot, filter_ in self._staged.items() if filter_.matches(event)]
+            slots += self._staged.find(event)
         return slots if limit is None else slots[:limit]
 
     def exists(self, event: Attributes) -> bool:
@@ -107,7 +108,7 @@ class Tiles(Engine):
         for segment in self._segments.values():
             if segment.exists(event):
                 return True
-        return any(filter_.matches(event) for filter_ in self._staged.values()) if self._staged else False
+        return any(True for _ in self._staged.find(event)) if self._staged else False
 
     def find_batch(self, events: pa.Table) -> BatchResult:
         self._counts["batch"] += events.num_rows
@@ -129,10 +130,10 @@ class Tiles(Engine):
         if not self._staged:
             return
         self._counts["flushes"] += 1
-        staged, self._staged = self._staged, {}
+        staged, self._staged = self._staged, Stage()
         self._home[np.fromiter(staged, np.int64, len(staged))] = _NOWHERE
         loader = self.bulk()
-        loader.add(list(staged), list(staged.values()))
+        loader.add_stage(staged)
         loader.finish()
         self._tidy()
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from siftcast.matching.contract import Attributes, Int64Array
 from siftcast.matching.tiles.index import MISSING
-from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, plain_key, turn_numbers
+from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, number_key, plain_key, turn_numbers
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 _NAN, _INFINITY = float("nan"), float("inf")
@@ -134,3 +134,18 @@ class _Attribute:
         if place >= 0:
             ranks = self._ranks
             keys[place] = ranks.key(value) if ranks is not None and type(value) is str else plain_key(value)
+
+
+def value_key(event: Attributes, dimension: Dimension) -> int | str | None:
+    """The key of one event on one dimension; a string stands for itself, None for no key."""
+    path, kind = dimension
+    raw = event.get(path[0]) if len(path) == 1 else lookup(event, ".".join(path), path)
+    if kind is Kind.NUMBER and type(raw) is float:
+        key = number_key(raw)
+        return None if key == MISSING else key
+    if not isinstance(kind, Kind):
+        return int(raw is not None)
+    value = normalise(raw)
+    if kind_of(value) is not kind:
+        return None
+    return value if isinstance(value, str) else plain_key(value)

@@ -11,8 +11,9 @@ from siftcast.matching.contract import Bounds, BulkLoader, filters_of
 from siftcast.matching.tiles.bound_columns import bound_columns
 from siftcast.matching.tiles.boxes import boxes_of
 from siftcast.matching.tiles.keys import Mask
-from siftcast.matching.tiles.plans import Columns, Leaf, apply_plan, box_by_plan, plan_of
+from siftcast.matching.tiles.plans import Columns, Leaf, apply_plan, box_by_plan
 from siftcast.matching.tiles.rows import RowBuilder, RowSet
+from siftcast.matching.tiles.stage import Stage, plan_for
 from siftcast.model import Filter
 from siftcast.model.template import Template
 
@@ -30,7 +31,6 @@ class Loader(BulkLoader):
         self._plain = RowBuilder()
         self._general = RowBuilder()
         self._undecided = undecided
-        self._plans: dict[Template, list[Leaf] | None] = {}
 
     def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
         """Adds a chunk of filters."""
@@ -38,7 +38,7 @@ class Loader(BulkLoader):
         for place, filter_ in enumerate(filters):
             groups.setdefault(filter_.template, []).append(place)
         for template, places in groups.items():
-            plan = self._plan(template)
+            plan = plan_for(template)
             if plan is not None and len(places) >= _TOGETHER_MIN:
                 self._add_together(plan, places, slots, filters)
                 continue
@@ -48,6 +48,13 @@ class Loader(BulkLoader):
                     self._plain.add_box(slots[place], box)
                 else:
                     self._add_one(slots[place], filters[place])
+
+    def add_stage(self, stage: Stage) -> None:
+        """Adds what a stage holds."""
+        for slot, box in stage.boxes.items():
+            self._plain.add_box(slot, box)
+        for slot, filter_ in stage.filters.items():
+            self._add_one(slot, filter_)
 
     def add_bounds(self, slots: Sequence[int], bounds: Sequence[Bounds]) -> None:
         columns: list[Columns] = []
@@ -66,11 +73,6 @@ class Loader(BulkLoader):
 
     def finish(self) -> None:
         self._install(self._plain.finish(), self._general.finish())
-
-    def _plan(self, template: Template) -> list[Leaf] | None:
-        if template not in self._plans:
-            self._plans[template] = plan_of(template)
-        return self._plans[template]
 
     def _add_together(
         self, plan: Sequence[Leaf], places: Sequence[int], slots: Sequence[int], filters: Sequence[Filter]

@@ -1,0 +1,84 @@
+"""Where new subscriptions wait for their index: asked one by one, but without compiling anything for so short a time.
+
+Most filters are one box, which is ready for the index in a few microseconds (`plans`) and is tried on an event by
+comparing keys. The others are tried as they are. A stage holds a few hundred at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from siftcast.matching.contract import Attributes
+from siftcast.matching.tiles.boxes import Box
+from siftcast.matching.tiles.event_keys import value_key
+from siftcast.matching.tiles.keys import Dimension
+from siftcast.matching.tiles.plans import Leaf, box_by_plan, plan_of
+from siftcast.model import Filter
+from siftcast.model.template import Template
+
+_plans: WeakKeyDictionary[Template, list[Leaf] | None] = WeakKeyDictionary()
+
+
+def plan_for(template: Template) -> list[Leaf] | None:
+    """The plan of a template, worked out once for as long as the template lives."""
+    try:
+        return _plans[template]
+    except KeyError:
+        plan = _plans[template] = plan_of(template)
+        return plan
+
+
+class Stage:
+    """Filters by slot, those that are one box apart from the rest."""
+
+    __slots__ = ("_boxes", "_filters")
+
+    def __init__(self) -> None:
+        self._boxes: dict[int, Box] = {}
+        self._filters: dict[int, Filter] = {}
+
+    def __len__(self) -> int:
+        return len(self._boxes) + len(self._filters)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._boxes
+        yield from self._filters
+
+    @property
+    def boxes(self) -> dict[int, Box]:
+        return self._boxes
+
+    @property
+    def filters(self) -> dict[int, Filter]:
+        return self._filters
+
+    def add(self, slot: int, filter_: Filter) -> None:
+        plan = plan_for(filter_.template)
+        box = None if plan is None else box_by_plan(plan, filter_.values)
+        if box is None:
+            self._filters[slot] = filter_
+        else:
+            self._boxes[slot] = box
+
+    def remove(self, slot: int) -> None:
+        if self._boxes.pop(slot, None) is None:
+            del self._filters[slot]
+
+    def find(self, event: Attributes) -> Iterator[int]:
+        """The slots of the filters that an event satisfies, as they are found."""
+        keys: dict[Dimension, int | str | None] = {}
+        for slot, box in self._boxes.items():
+            for dimension, low, high in box.sides:
+                if dimension in keys:
+                    key = keys[dimension]
+                else:
+                    key = keys[dimension] = value_key(event, dimension)
+                # Both ends of a side are keys, or both are the one string that is allowed.
+                if key is None or not low <= key <= high:  # type: ignore[operator]
+                    break
+            else:
+                yield slot
+        for slot, filter_ in self._filters.items():
+            if filter_.matches(event):
+                yield slot

@@ -1,0 +1,256 @@
+"""Streams of events, against subscriptions that change while they run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import functions as f
+
+from siftcast import spark as ss
+from siftcast.model import DataError, Schema
+
+SCHEMA = "n long, a long"
+
+
+class Place:
+    """The folders of a stream, and what a user does with them."""
+
+    def __init__(self, root: Path) -> None:
+        self.events, self.changes = root / "events", root / "changes"
+        self.output, self.checkpoint = root / "output", root / "checkpoint"
+        self.events.mkdir()
+        self.changes.mkdir()
+        self._drafts = root / "drafts"
+        self._drafts.mkdir()
+
+    def publish(self, name, *rows):
+        """Moves a file in whole, as writers must."""
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        draft = self._drafts / name
+        draft.write_text("".join(line + "\n" for line in lines))
+        draft.rename(self.events / name)
+
+    def change(self, name, *rows):
+        keys = ("op", "id", "filter", "version")
+        lines = [row if isinstance(row, str) else json.dumps(dict(zip(keys, row, strict=True))) for row in rows]
+        (self._drafts / name).write_text("".join(line + "\n" for line in lines))
+        (self._drafts / name).rename(self.changes / name)
+
+    def start(self, events=None, **options):
+        events = events or ss.read_event_stream(self.events, SCHEMA, files_per_batch_max=1)
+        return ss.match_stream(events, self.changes, output=self.output, checkpoint=self.checkpoint, **options)
+
+    def run(self, events=None, **options):
+        query = self.start(events, trigger="available now", **options)
+        query.await_termination()
+        return query
+
+    def pairs(self):
+        rows = ss.read_matches(self.output).collect()
+        return sorted((row["n"], row["subscription_id"], row["subscription_version"], row["batch"]) for row in rows)
+
+
+@pytest.fixture
+def place(spark, tmp_path):
+    made = Place(tmp_path)
+    yield made
+    for query in spark.streams.active:
+        query.stop()
+
+
+def test_a_change_takes_effect_in_the_next_micro_batch(place):
+    place.change("1.jsonl", ("add", "low", "a < 2", 1), ("add", "high", "a >= 2", 1))
+    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    query = place.start()
+    try:
+        query.process_all_available()
+        assert query.version == 1
+        place.change("2.jsonl", ("remove", "high", None, 2), ("replace", "low", "a < 5", 2))
+        place.publish("2.jsonl", {"n": 3, "a": 1}, {"n": 4, "a": 4})
+        query.process_all_available()
+        assert query.version == 2
+        place.publish("3.jsonl", {"n": 5, "a": 9})
+        query.process_all_available()
+        progress = query.progress()
+    finally:
+        query.stop()
+    assert place.pairs() == [(1, "low", 1, 0), (2, "high", 1, 0), (3, "low", 2, 1), (4, "low", 2, 1)]
+    assert (progress.batch, progress.version, progress.subscriptions, progress.backlog) == (2, 2, 1, 0)
+    assert progress.rows_per_second > 0
+    assert not query.is_active
+    assert query.await_termination()
+
+
+def test_several_versions_at_once_lead_to_the_last(place):
+    place.change("1.jsonl", ("replace", "x", "a = 2", 4), ("add", "x", "a = 1", 3))
+    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    place.run()
+    assert place.pairs() == [(2, "x", 4, 0)]
+
+
+def test_without_subscriptions_nothing_matches_under_version_minus_one(place):
+    place.publish("1.jsonl", {"n": 1, "a": 1})
+    query = place.run(mode="lists")
+    rows = ss.read_matches(place.output).collect()
+    assert [(row["n"], row["matched"], row["subscription_version"]) for row in rows] == [(1, [], -1)]
+    assert query.version == -1
+
+
+def test_a_stream_goes_on_where_it_stopped(place):
+    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "bad", "a =", 1))
+    place.publish("1.jsonl", {"n": 1, "a": 1}, "{bad")
+    place.run()
+    place.run()
+    place.publish("2.jsonl", {"n": 2, "a": 1})
+    (place.changes / "1.jsonl").unlink()  # it has been read, so it may go
+    progress = place.run().progress()
+    assert place.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]
+    assert (progress.run.events_in, progress.total.events_in, progress.total.batches) == (1, 3, 2)
+    assert ss.read_dead_letters(place.output).count() == 2  # once each, not again on each start
+
+
+def test_counts_add_up_in_every_micro_batch_and_nothing_refused_is_lost(place):
+    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("upsert", "y", "a = 1", 1), ("add", "x", "a = 2", 1))
+    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 5}, "{bad", '{"n":3,"a":"text"}')
+    place.run()
+    place.change(
+        "2.jsonl", ("remove", "nobody", None, 2), ("add", "z", "a <", 2), "nonsense", ("add", "late", "a = 1", 1)
+    )
+    place.publish("2.jsonl", {"n": 4, "a": 1}, "[1]")
+    place.run()
+    first, second = ss.read_batches(place.output)
+    for receipt in (first, second):
+        assert receipt.events_in == receipt.events_matched + receipt.events_unmatched + receipt.events_rejected
+        assert receipt.changes_in == receipt.changes_made + receipt.changes_rejected
+    assert (first.events_in, first.events_matched, first.events_unmatched, first.events_rejected) == (4, 1, 1, 2)
+    assert (first.changes_in, first.changes_made, second.changes_in, second.changes_made) == (3, 1, 4, 0)
+    assert (second.events_in, second.events_rejected, second.version) == (2, 1, 2)
+    letters = ss.read_dead_letters(place.output).collect()
+    assert all(letter["reason"] for letter in letters)
+    found = sorted((letter["batch"], letter["input"], letter["source"]) for letter in letters)
+    change = '{{"op": "{}", "id": "{}", "filter": {}, "version": {}}}'
+    assert found == sorted(
+        [
+            (0, "events", "{bad"),
+            (0, "events", '{"n":3,"a":"text"}'),
+            (0, "subscriptions", change.format("upsert", "y", '"a = 1"', 1)),
+            (0, "subscriptions", change.format("add", "x", '"a = 2"', 1)),
+            (1, "events", "[1]"),
+            (1, "subscriptions", change.format("remove", "nobody", "null", 2)),
+            (1, "subscriptions", change.format("add", "z", '"a <"', 2)),
+            (1, "subscriptions", "nonsense"),
+            (1, "subscriptions", change.format("add", "late", '"a = 1"', 1)),
+        ]
+    )
+
+
+@pytest.mark.parametrize(("mode", "format"), [("lists", "json"), ("pairs", "csv"), ("lists", "orc")])
+def test_results_come_in_other_formats(place, mode, format):
+    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "y", "a = 9", 1))
+    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    place.publish("2.jsonl", {"n": 3, "a": 2})
+    place.run(mode=mode, format=format)
+    column = "matched" if mode == "lists" else "subscription_id"
+    rows = ss.read_matches(place.output).select("n", column, "subscription_version").collect()
+    expected = [(1, "x", 1)] if mode == "pairs" else [(1, ["x"], 1), (2, [], 1), (3, [], 1)]
+    assert sorted(map(tuple, rows)) == expected
+
+
+def test_events_in_csv_and_parquet_and_a_schema_of_ours(spark, tmp_path):
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv").rename(tmp_path / "events.csv")
+    (tmp_path / "events.csv" / "1.csv").write_text("n,a\n1,1\n2,x\n3,2\n")
+    (tmp_path / "changes.csv").write_text("op,id,filter,version\nadd,x,a = 1,0\n")
+    spark.createDataFrame([(1, 1)], SCHEMA).write.parquet(str(tmp_path / "events.parquet"))
+    schema = Schema.parse('[[attribute]]\nname = "n"\ntype = "int"\n[[attribute]]\nname = "a"\ntype = "int"\n')
+    counts = []
+    for kind in ("csv", "parquet"):
+        query = ss.match_stream(
+            ss.read_event_stream(tmp_path / f"events.{kind}", schema),
+            tmp_path / "changes.csv",
+            output=tmp_path / f"{kind}-out",
+            checkpoint=tmp_path / f"{kind}-checkpoint",
+            trigger="available now",
+            dead_letters=tmp_path / f"{kind}-letters",
+            schema=schema,
+        )
+        query.await_termination()
+        total = query.progress().total
+        counts.append((total.events_in, total.events_matched, total.events_rejected, query.version))
+    assert counts == [(3, 1, 1, 0), (1, 1, 0, 0)]
+    letters = ss.read_dead_letters(tmp_path / "csv-out").collect()
+    assert [(letter["source"], letter["reason"]) for letter in letters] == [("2,x", "'a' is 'x', which is no bigint")]
+    assert (tmp_path / "csv-letters" / "batch=0").is_dir()
+
+
+def test_any_stream_of_spark_will_do(spark, place):
+    place.change("1.jsonl", ("add", "even", "half = 0", 1))
+    events = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+    query = place.start(events.select(f.col("value").alias("n"), (f.col("value") % 2).alias("half")))
+    try:
+        while query.progress().total.events_in < 50:
+            assert not query.await_termination(0.2)
+    finally:
+        query.stop()
+    total = query.progress().total
+    numbers = sorted(row["n"] for row in ss.read_matches(place.output).collect())
+    assert numbers == list(range(0, total.events_in, 2))
+    assert query.progress().backlog is None
+
+
+def test_a_reader_sees_committed_micro_batches_only_and_may_follow(spark, place):
+    place.change("1.jsonl", ("add", "x", "a = 1", 1))
+    for number in range(3):
+        place.publish(f"{number}.jsonl", {"n": number, "a": 1})
+    place.run()
+    seen = ss.read_matches(place.output)
+    spark.createDataFrame(
+        [(9, 1, "x", 1)], "n long, a long, subscription_id string, subscription_version long"
+    ).write.parquet(str(place.output / "batch=3"))
+    assert seen.count() == ss.read_matches(place.output).count() == 3
+    assert [row["batch"] for row in ss.read_matches(place.output, after_batch=1).collect()] == [2]
+    assert ss.read_dead_letters(place.output).count() == 0
+
+
+def test_what_cannot_work_is_refused_at_the_start(spark, place, tmp_path):
+    table = spark.createDataFrame([(1, 1)], SCHEMA)
+    with pytest.raises(DataError, match="not a stream"):
+        place.start(table)
+    stream = spark.readStream.schema("n long, Batch long").json(str(place.events))
+    with pytest.raises(DataError, match="'Batch'"):
+        place.start(stream)
+    with pytest.raises(DataError, match="CSV holds no lists"):
+        place.start(mode="lists", format="csv")
+    with pytest.raises(DataError, match="format of the results"):
+        place.start(format="xml")
+    with pytest.raises(DataError, match="names and types"):
+        ss.read_event_stream(place.events, None)
+    with pytest.raises(DataError, match="has written nothing"):
+        ss.read_matches(tmp_path)
+
+
+def test_an_output_belongs_to_its_checkpoint(place, tmp_path):
+    place.publish("1.jsonl", {"n": 1, "a": 1})
+    place.run()
+    with pytest.raises(DataError, match="has mode pairs, not lists"):
+        place.run(mode="lists")
+    checkpoint, place.checkpoint = place.checkpoint, tmp_path / "other"
+    with pytest.raises(DataError, match="its checkpoint was lost"):
+        place.run()
+    place.checkpoint, place.output = checkpoint, tmp_path / "elsewhere"
+    with pytest.raises(DataError, match="its output is not in"):
+        place.run()
+
+
+def test_an_error_of_ours_ends_the_stream_as_itself(place):
+    place.change("1.jsonl", ("add", "x", "a = 1", 1))
+    place.publish("1.jsonl", {"n": 1, "a": 1})
+    place.run()
+    with (place.changes / "1.jsonl").open("a") as file:
+        file.write('{"op":"add","id":"y","filter":"a = 1","version":2}\n')
+    place.publish("2.jsonl", {"n": 2, "a": 1})
+    with pytest.raises(DataError, match="has changed since it was read"):
+        place.run()
+    (place.changes / "1.jsonl").unlink()
+    place.run()
+    assert place.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]
