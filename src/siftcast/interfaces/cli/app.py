@@ -23,6 +23,9 @@ from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
+from siftcast.interfaces.cli.spark_commands import spark_app
+from siftcast.interfaces.cli.spark_planning import partition, statistics
+from siftcast.interfaces.cli.spark_stream import stream
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import SiftcastError
 
@@ -42,6 +45,9 @@ app = App(
 )
 for command in (match, explain, check, generate, demo):
     app.command(command)
+for command in (stream, statistics, partition):
+    spark_app.command(command)
+app.command(spark_app)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

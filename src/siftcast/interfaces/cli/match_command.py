@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from siftcast.interfaces.cli.outcome import INTERRUPTED, OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out
-from siftcast.model import Schema
+from siftcast.model import DataError, Schema
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -22,6 +22,7 @@ def match(
     schema: Path | None = None,
     engine: str = "auto",
     rejected_to: Path | None = None,
+    spark: Flag = False,
     quiet: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -45,11 +46,15 @@ def match(
         The matching engine: auto is the fastest that fits every workload, brute_force tries every filter.
     rejected_to
         A folder for the .rejected files, instead of the folder of each input.
+    spark
+        Run on Spark; the output is then a folder. `siftcast spark match` has more options.
     quiet
         Say nothing unless something is wrong.
     json
         Print the summary as one line of JSON.
     """
+    if spark:
+        return _on_spark(subscriptions, events, output, schema, engine, rejected_to, quiet=quiet, json=json)
     from siftcast.interfaces.cli.match_run import Interrupted, MatchRequest, run_match
 
     types = None if schema is None else Schema.load(schema)
@@ -65,3 +70,31 @@ def match(
     elif not quiet:
         report.show(out())
     return REJECTED if status == OK and report.rejected else status
+
+
+def _on_spark(
+    subscriptions: Path,
+    events: Path,
+    output: Path | None,
+    schema: Path | None,
+    engine: str,
+    rejected_to: Path | None,
+    *,
+    quiet: bool,
+    json: bool,
+) -> int:
+    """The same request, handed to `siftcast spark match`."""
+    from siftcast.interfaces.cli.spark_commands import match as spark_match
+
+    if output is None:
+        raise DataError("with --spark the matches are written by Spark: say where with --output FOLDER")
+    return spark_match(
+        events=str(events),
+        subscriptions=str(subscriptions),
+        output=str(output),
+        schema=schema,
+        engine=engine,
+        rejected=None if rejected_to is None else str(rejected_to),
+        quiet=quiet,
+        json=json,
+    )

@@ -1,0 +1,194 @@
+"""Exactly once, whatever happens to the driver.
+
+The first test stops a stream at each step of a micro-batch in turn. The second kills the whole driver with SIGKILL,
+several times and whenever it pleases, while subscriptions change, and compares with the batch answer.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from siftcast import spark as ss
+from siftcast.spark import stream_batches
+from siftcast.spark.stream_journal import Journal
+from siftcast.spark.stream_output import Receipts
+
+SCHEMA = "n long, a long"
+
+
+class Crash(Exception):
+    """The driver is no more."""
+
+
+def move_in(folder: Path, name: str, rows) -> None:
+    """Lets a file appear whole, as writers must."""
+    draft = folder.parent / name
+    draft.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    draft.rename(folder / name)
+
+
+def change(op, id, filter, version):
+    return {"op": op, "id": id, "filter": filter, "version": version}
+
+
+# -- at each step ------------------------------------------------------------------------------------
+
+STEPS = {
+    "the lot is kept": (Journal, "append", True, 3),
+    "the plan is made": (Journal, "write_plan", True, 2),
+    "results are written": (stream_batches, "publish", False, 2),
+    "results have their name": (stream_batches, "publish", True, 2),
+    "the receipt is written": (Receipts, "write", True, 2),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(spark, tmp_path, monkeypatch, step):
+    owner, name, after, version = STEPS[step]
+    events, changes = tmp_path / "events", tmp_path / "changes"
+    events.mkdir()
+    changes.mkdir()
+
+    def run():
+        ss.match_stream(
+            ss.read_event_stream(events, SCHEMA, files_per_batch_max=1),
+            changes,
+            output=tmp_path / "output",
+            checkpoint=tmp_path / "checkpoint",
+            trigger="available now",
+        ).await_termination()
+
+    def crash(*arguments, **options):
+        if after:
+            working(*arguments, **options)
+        raise Crash
+
+    move_in(changes, "1.jsonl", [change("add", "x", "a = 1", 1)])
+    move_in(events, "1.jsonl", [{"n": 1, "a": 1}])
+    run()
+    move_in(changes, "2.jsonl", [change("replace", "x", "a = 2", 2), change("remove", "nobody", None, 2)])
+    move_in(events, "2.jsonl", [{"n": number, "a": number} for number in range(5)])
+    working = getattr(owner, name)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, crash)
+        with pytest.raises(Crash):
+            run()
+    move_in(changes, "3.jsonl", [change("replace", "x", "a = 3", 3)])
+    move_in(events, "3.jsonl", [{"n": 9, "a": 3}])
+    run()
+    rows = ss.read_matches(tmp_path / "output").select("n", "subscription_id", "subscription_version").collect()
+    assert sorted(map(tuple, rows)) == [(1, "x", 1), (version, "x", version), (9, "x", 3)]
+    receipts = ss.read_batches(tmp_path / "output")
+    assert [receipt.version for receipt in receipts] == [1, version, 3]
+    assert [receipt.events_in for receipt in receipts] == [1, 5, 1]
+    assert sum(receipt.changes_in for receipt in receipts) == 4
+    letters = ss.read_dead_letters(tmp_path / "output").collect()
+    assert [(letter["batch"], json.loads(letter["source"])["id"]) for letter in letters] == [(1, "nobody")]
+
+
+# -- kill -9 -----------------------------------------------------------------------------------------
+
+DRIVER = """
+import sys
+from siftcast import spark as ss
+root, trigger = sys.argv[1:]
+ss.session("stream driver", master="local[2]")
+ss.match_stream(
+    ss.read_event_stream(f"{root}/events", "n long, a long", files_per_batch_max=1),
+    f"{root}/changes",
+    output=f"{root}/output",
+    checkpoint=f"{root}/checkpoint",
+    mode="lists",
+    trigger=trigger or None,
+).await_termination()
+"""
+FILES, ROWS = 18, 50
+VERSIONS = {
+    1: [change("add", f"s{number}", f"a >= {number} AND a < {5 * number}", 1) for number in range(6)],
+    2: [change("remove", "s1", None, 2), change("replace", "s2", "a < 10", 2), change("add", "t", "a > 20", 2)],
+    3: [change("add", "s1", "a BETWEEN 5 AND 25", 3), change("add", "s0", "a = 1", 3), change("remove", "t", None, 3)],
+    4: [change("replace", "s0", "n > 300", 4)],
+}
+KILLS = ((3, 0.0, 2), (4, 0.15, 3), (3, 0.3, 4))  # after so many more micro-batches and seconds; then this version
+
+
+def standing_at(version):
+    """What stands at a version, worked out anew from the changes."""
+    filters = {}
+    for number in range(1, version + 1):
+        for row in VERSIONS[number]:
+            if row["op"] == "remove":
+                filters.pop(row["id"], None)
+            elif (row["op"] == "add") != (row["id"] in filters):
+                filters[row["id"]] = row["filter"]
+    return sorted(filters.items())
+
+
+def start_driver(root, trigger):
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(root), trigger], stderr=subprocess.PIPE, text=True)
+
+
+def done(root):
+    return len(list((root / "output" / "_siftcast" / "batches").glob("[0-9]*.json")))
+
+
+def wait_for(driver, root, batches):
+    limit = time.perf_counter() + 240
+    while done(root) < batches:
+        assert driver.poll() is None, driver.stderr.read()
+        assert time.perf_counter() < limit
+        time.sleep(0.02)
+
+
+def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_path):
+    events, changes = tmp_path / "events", tmp_path / "changes"
+    events.mkdir()
+    changes.mkdir()
+    for number in range(FILES):
+        rows = [{"n": number * ROWS + row, "a": (number * 13 + row * 7) % 30} for row in range(ROWS)]
+        move_in(events, f"{number:03}.jsonl", [*rows, f"bad {number}"])
+    move_in(changes, "1.jsonl", VERSIONS[1])
+    driver = start_driver(tmp_path, "")
+    for batches, delay_s, version in KILLS:
+        wait_for(driver, tmp_path, done(tmp_path) + batches)
+        move_in(changes, f"{version}.jsonl", VERSIONS[version])
+        time.sleep(delay_s)
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+        driver = start_driver(tmp_path, "available now" if version == 4 else "")
+    _, said = driver.communicate(timeout=240)
+    assert driver.returncode == 0, said
+
+    receipts = ss.read_batches(tmp_path / "output")
+    versions = [receipt.version for receipt in receipts]
+    assert versions == sorted(versions)
+    assert set(versions) == {1, 2, 3, 4}
+    assert [receipt.batch for receipt in receipts] == list(range(FILES))
+    assert {receipt.events_in for receipt in receipts} == {ROWS + 1}
+
+    version_of = dict(zip(range(FILES), versions, strict=True))
+    found = ss.read_matches(tmp_path / "output").collect()
+    files = {row["batch"]: row["n"] // ROWS for row in found}
+    assert sorted(files.values()) == list(range(FILES))
+    by_version = defaultdict(list)
+    for row in found:
+        assert row["n"] // ROWS == files[row["batch"]]
+        assert row["subscription_version"] == version_of[row["batch"]]
+        by_version[row["subscription_version"]].append((row["n"], row["a"], tuple(sorted(row["matched"]))))
+    for version, rows in by_version.items():
+        numbers = [files[batch] for batch, each in version_of.items() if each == version]
+        names = "{" + ",".join(f"{number:03}" for number in numbers) + "}.jsonl"
+        batch_events = ss.read_events(str(events / names), schema=SCHEMA)
+        subscriptions = spark.createDataFrame(standing_at(version), "id string, filter string")
+        answer = ss.match(batch_events.good, subscriptions, output="lists").collect()
+        assert sorted(rows) == sorted((row["n"], row["a"], tuple(sorted(row["matched"]))) for row in answer)
+    letters = Counter(letter["source"] for letter in ss.read_dead_letters(tmp_path / "output").collect())
+    refused = json.dumps(change("add", "s0", "a = 1", 3))
+    assert letters == Counter([*(f"bad {number}" for number in range(FILES)), refused])
