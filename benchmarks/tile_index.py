@@ -107,9 +107,7 @@ def make_scan(work: Workload, events: int) -> Callable[[], list[Array]]:
 
 def report(work: Workload) -> None:
     start = time.perf_counter()
-    index = TileIndex.build(
-        rows=work.rows, dims=work.dims, row=work.row, dim=work.dim, low=work.low, high=work.high
-    )
+    index = TileIndex.build(rows=work.rows, dims=work.dims, row=work.row, dim=work.dim, low=work.low, high=work.high)
     build_s = time.perf_counter() - start
     scanned = 100 if work.rows < 100_000 else 3
     scan = make_scan(work, scanned)

@@ -131,7 +131,9 @@ class InterestReader:
             if not self._mentioned(term):
                 continue
             match term:
-                case Comparison(operator, Reference(), Slot(slot, kind)) if kind is self._kind and operator in _BOUNDING:
+                case Comparison(operator, Reference(), Slot(slot, kind)) if (
+                    kind is self._kind and operator in _BOUNDING
+                ):
                     steps.append((operator, slot))
                 case Between(Reference(), Slot(low, kind), Slot(high, other), False) if kind is other is self._kind:
                     steps += [(">=", low), ("<=", high)]

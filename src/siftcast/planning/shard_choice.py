@@ -163,7 +163,9 @@ def _lines(before: ShardPlan, tried: Sequence[tuple[_Trial, ShardPlan]], best: S
     """How each attribute would do, in words."""
     whole = before.counts[-1] / max(1, before.total)
     who = "all subscriptions" if not before.axes else f"the {whole:.1%} that span {before.axes[-1].attribute}"
-    lines = [f"For {who}, by what an event then costs ({COPY:,} · copies + subscriptions met; without: {_cost(before):,.0f}):"]
+    lines = [
+        f"For {who}, by what an event then costs ({COPY:,} · copies + subscriptions met; without: {_cost(before):,.0f}):"
+    ]
     width = max(len(trial.axis.attribute) for trial, _ in tried)
     for trial, plan in sorted(tried, key=lambda each: _cost(each[1])):
         mark = "→" if plan is best else " "

@@ -13,8 +13,9 @@
     ss.read_matches("matches")                                # each event exactly once, with the version it met
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, and `streaming` for streams, which keep
-their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history` for
+what the network needs to know, and `streaming` for streams, which keep their state in folders. All other transforms are
+functions from DataFrame to DataFrame and keep none.
 """
 
 from pyspark.sql import SparkSession
@@ -23,12 +24,17 @@ from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.event_stream import read_event_stream
+from siftcast.spark.history import match_history
 from siftcast.spark.intake import Intake, parse_events, read_events, read_subscriptions, split_corrupt
 from siftcast.spark.java import Java, find_java
 from siftcast.spark.matching import match
+from siftcast.spark.partition import partition
 from siftcast.spark.progress import Progress, progress_now, watch
 from siftcast.spark.schemas import DEAD_LETTERS, SUBSCRIPTIONS, Output, spark_type
 from siftcast.spark.session import active_session, is_connect, session
+from siftcast.spark.shard_matching import match_sharded
+from siftcast.spark.shard_planning import ShardPlan, shard_plan
+from siftcast.spark.statistics import Statistics, statistics
 from siftcast.spark.stream_output import read_batches, read_dead_letters, read_matches
 from siftcast.spark.stream_progress import BatchReceipt, StreamProgress, StreamTotals
 from siftcast.spark.streaming import StreamQuery, match_stream
@@ -44,8 +50,10 @@ __all__ = [
     "MatchResult",
     "Output",
     "Progress",
+    "ShardPlan",
     "SparkError",
     "SparkSession",
+    "Statistics",
     "StreamProgress",
     "StreamQuery",
     "StreamTotals",
@@ -54,9 +62,12 @@ __all__ = [
     "find_java",
     "is_connect",
     "match",
+    "match_history",
+    "match_sharded",
     "match_stream",
     "match_with_rejects",
     "parse_events",
+    "partition",
     "progress_now",
     "read_batches",
     "read_dead_letters",
@@ -65,8 +76,10 @@ __all__ = [
     "read_matches",
     "read_subscriptions",
     "session",
+    "shard_plan",
     "short_errors",
     "spark_type",
     "split_corrupt",
+    "statistics",
     "watch",
 ]

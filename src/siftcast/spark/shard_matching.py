@@ -73,7 +73,9 @@ def match_sharded(
     copies = _event_rows(events, plan, every=output == "lists", merging=merging)
     rows = _subscription_rows(plain, plan, schema).unionByName(copies, allowMissingColumns=True)
     count = max(1, plan.shards)
-    if hasattr(rows, "repartitionById"):  # since Spark 4.1; a hash leaves some partitions with two shards, others with none
+    if hasattr(
+        rows, "repartitionById"
+    ):  # since Spark 4.1; a hash leaves some partitions with two shards, others with none
         spread = rows.repartitionById(count, "shard")
     else:
         spread = rows.repartition(count, "shard")
@@ -107,7 +109,9 @@ def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batche
                 try:
                     found = placement.shards(id, read_filter(id, text, dialect, schema))
                 except (SiftcastError, LookupError) as error:
-                    raise DataError(f"the subscriptions have changed since they were counted; '{id}': {error}") from None
+                    raise DataError(
+                        f"the subscriptions have changed since they were counted; '{id}': {error}"
+                    ) from None
                 rows += [row] * len(found)
                 shards += found
             taken = batch.take(pa.array(rows, pa.int64()))

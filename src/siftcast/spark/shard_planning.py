@@ -23,8 +23,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_axes import Place
+from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.shard_events import numbered, place_column
 
@@ -104,9 +104,7 @@ def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, li
         return {}
     columns = [place.alias(f"place{index}") for index, (place, _) in enumerate(found.values())]
     drawn = numbered(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
-    return {
-        (name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())
-    }
+    return {(name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())}
 
 
 # -- all of them -------------------------------------------------------------------------------------
@@ -128,7 +126,9 @@ def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardP
     twice = repeated.agg(fn.sum(fn.col("count") - 1), fn.min("id")).first()
     if twice is not None and twice[0]:
         rejected += twice[0]
-        letters.append((f"the id '{twice[1]}' is taken by an earlier row", msgspec.json.encode({"id": twice[1]}).decode()))
+        letters.append(
+            (f"the id '{twice[1]}' is taken by an earlier row", msgspec.json.encode({"id": twice[1]}).decode())
+        )
     if rejected:
         shown = "\n".join(f"  {source[:200]}\n    {reason}" for reason, source in letters[:_SHOWN])
         more = f"\n  and {rejected - _SHOWN:,} more" if rejected > _SHOWN else ""

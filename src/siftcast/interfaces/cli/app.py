@@ -45,8 +45,8 @@ app = App(
 )
 for command in (match, explain, check, generate, demo):
     app.command(command)
-for command in (stream, statistics, partition):
-    spark_app.command(command)
+for spark_command in (stream, statistics, partition):
+    spark_app.command(spark_command)
 app.command(spark_app)
 
 

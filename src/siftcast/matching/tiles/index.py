@@ -4,21 +4,23 @@ A row is a conjunction of intervals over some of the dimensions, at most one int
 that similar ones are neighbours (``ordering``), cut into tiles of 512 and packed into bitmaps (``packing``);
 ``kernels`` matches events against them::
 
-    event keys --> summary: a bitmap of tiles per (dimension, bucket), ANDed --> surviving tiles
-                   tile:    a line of 512 rows per (dimension, bucket), ANDed --> may match
-                            minus the rows whose end inside the bucket excludes the key --> match
+    event keys --> summary: a bitmap of tiles per (dimension, code), ANDed --> tiles to visit
+                   tile:    a line of 512 rows per (dimension, code or bucket), ANDed --> rows that may match
+                            minus the rows whose own intervals exclude a key --> match
 
 Invariants: results are exact and positions ascend; an index never changes, so any number of threads may
 match at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in
 tile order and ``order`` maps them to rows.
 
-Cost: an event pays one AND a summarised dimension for 512 tiles, then 5 to 10 ns for each slot of each tile
-that survives: a search among at most 128 edges, one line and one compare of 8 change points. What limits it
-now: visits x slots. Where the rows of a tile share two dimensions but differ in the others, a visit meets a
-dozen thin slots that exclude few rows; a million such rows also stream through the cache once a block.
+Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 2 ns if the
+tile is filtered and 5 to 10 ns if it is exact, and 10 to 15 ns for each row that a filtered tile leaves to be
+tested. What limits it now: a million sparse rows leave twice as many rows to test as match, because thin slots have
+wide lines (narrower ones cost memory, and the index streams through the cache once a block of 1024 events); after
+that, hits are written to a thousand places.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
-hopeless); verifying candidates one by one (needs a copy of every interval by row and a branch per candidate).
+hopeless); testing rows in every tile (one test
+of a row costs as much as two slots, and dense tiles leave dozens).
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import kernels, packing
-from .ordering import Int64Array, IntArray, bucket_entries, group_entries, order_rows
+from . import kernels, packing, visits
+from .lines import LINE_BYTES, TILE_ROWS
+from .ordering import Int64Array, IntArray, code_entries, group_entries, order_rows
 
 MISSING: int = int(np.iinfo(np.int64).min)
 PAIRS_MAX = 1 << 20  # Pairs of an event and a tile in one block; bounds the scratch space to 80 MB.
@@ -42,19 +45,21 @@ class TileIndex:
     """An immutable index over conjunctions of intervals; see the module for how it works."""
 
     __slots__ = (
-        "_address", "_arrays", "_descriptor", "_row_bits", "_scratch", "dims", "order", "rows", "tiles"
+        "_address", "_arrays", "_descriptor", "_lists_hits", "_row_bits", "_scratch", "dims", "order", "rows", "tiles"
     )  # fmt: skip
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Adopt the arrays of ``arrays()``; use ``build`` to make an index from intervals."""
         shape = arrays["shape"]
         self.rows, self.dims = int(shape[0]), int(shape[1])
-        self.tiles = -(-self.rows // kernels.TILE_ROWS)
+        self.tiles = -(-self.rows // TILE_ROWS)
         self.order: Positions = arrays["order"]
         self._arrays = arrays
-        self._row_bits = first_bits(self.rows, self.tiles * kernels.TILE_ROWS)
+        self._row_bits = first_bits(self.rows, self.tiles * TILE_ROWS)
+        # Where some tile is filtered, a batch lists hits; where all are exact, it keeps a line for each visit.
+        self._lists_hits = bool((arrays["tile_table"][:-1, 2] == 0).any())
         self._descriptor, self._address = self._describe_parts()
-        self._scratch: list[Int64Array] = []
+        self._scratch: list[tuple[Int64Array, Int64Array]] = []
 
     @classmethod
     def build(
@@ -63,33 +68,29 @@ class TileIndex:
         """Index the entries ``low[i] <= key of dim[i] <= high[i]`` of rows ``row[i]``, in any order."""
         check_entries(rows=rows, dims=dims, row=row, dim=dim, low=low, high=high)
         entries = group_entries(rows=rows, dims=dims, row=row, dim=dim, low=low, high=high)
-        buckets = bucket_entries(entries)
-        order = order_rows(entries, buckets)
-        placed = packing.place_entries(entries, order)
-        return cls(
-            {
-                "shape": np.array([rows, dims], np.int64),
-                "order": order,
-                **packing.pack_slots(entries, placed),
-                **packing.pack_loose(entries, placed),
-                **packing.pack_summary(entries, buckets, placed),
-            }
-        )
+        codes = code_entries(entries)
+        order = order_rows(entries, codes)
+        return cls({"order": order, **packing.pack(entries, codes, order)})
 
     def match(self, keys: Int64Array, alive: Bitmap | None = None) -> tuple[Positions, Int64Array]:
         """Positions that match each event, ascending, event after event, and the events' offsets in them."""
-        pairs = max(min(PAIRS_MAX, min(len(keys), kernels.BLOCK_EVENTS) * self.tiles), self.tiles)
+        pairs = max(min(PAIRS_MAX, min(len(keys), visits.BLOCK_EVENTS) * self.tiles), self.tiles)
         try:
-            scratch = self._scratch.pop()
+            scratch, hits = self._scratch.pop()
         except IndexError:
-            scratch = np.empty(0, np.int64)
+            scratch, hits = np.empty(0, np.int64), np.empty(0, np.int64)
         needed = self._scratch_words(pairs)
         if scratch.size < needed:
             scratch = np.empty(needed, np.int64)
         bits = self._row_bits if alive is None else alive
-        result: tuple[Positions, Int64Array] = kernels.match_many(self._address, keys, bits, scratch, pairs)
+        result: tuple[Positions, Int64Array]
+        if self._lists_hits:
+            *found, hits = kernels.match_hits(self._address, keys, bits, scratch, hits)
+            result = tuple(found)
+        else:
+            result = kernels.match_pairs(self._address, keys, bits, scratch, pairs)
         # A stack of scratch spaces serves threads without a lock: pop and append are atomic.
-        self._scratch.append(scratch)
+        self._scratch.append((scratch, hits))
         return result
 
     def match_one(self, keys: Int64Array, alive: Bitmap | None = None) -> Positions:
@@ -119,8 +120,9 @@ class TileIndex:
             "dims": self.dims,
             "tiles": self.tiles,
             "slots": len(self._arrays["slot_table"]) - 1,
-            "loose_entries": len(self._arrays["loose"]) - 2,
-            "summarised_dims": len(self._arrays["summary_table"]),
+            "exact_tiles": int(self._arrays["tile_table"][:-1, 2].sum()),
+            "loose_entries": len(self._arrays["loose"]),
+            "summarised_dims": int(self._arrays["shape"][2]),
             "bytes": {name: array.nbytes for name, array in self._arrays.items()},
         }
 
@@ -133,7 +135,7 @@ class TileIndex:
         """The index again, without a rebuild; copies only what does not start at a cache line."""
         adopted = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         for name in ("slots", "summary"):
-            if adopted[name].ctypes.data % kernels.LINE_BYTES:
+            if adopted[name].ctypes.data % LINE_BYTES:
                 moved = packing.aligned(adopted[name].size)
                 moved[:] = adopted[name]
                 adopted[name] = moved
@@ -142,36 +144,41 @@ class TileIndex:
     def _describe_parts(self) -> tuple[Int64Array, int]:
         """The cells that kernels read, and their address."""
         arrays = self._arrays
-        slots = int(np.diff(arrays["slot_begin"]).max(initial=0))
-        parts = np.zeros(kernels.PARTS, np.int64)
-        tile_lines = -(-self.tiles // kernels.TILE_ROWS)
-        tile_bits = first_bits(self.tiles, tile_lines * kernels.TILE_ROWS)
+        slots = int(np.diff(arrays["tile_table"][:, 0]).max(initial=0))
+        parts = np.zeros(visits.PARTS, np.int64)
+        tile_lines = -(-self.tiles // TILE_ROWS)
+        tile_bits = first_bits(self.tiles, tile_lines * TILE_ROWS)
         self._arrays = {**arrays, "tile_bits": tile_bits}
-        parts[kernels.PART_TILES] = self.tiles
-        parts[kernels.PART_TILE_LINES] = tile_lines
-        parts[kernels.PART_DIMS] = self.dims
-        parts[kernels.PART_SUMMARIES] = len(arrays["summary_table"])
-        parts[kernels.PART_VISIT_BYTES] = kernels.visit_bytes(slots)
+        parts[visits.PART_TILES] = self.tiles
+        parts[visits.PART_TILE_LINES] = tile_lines
+        parts[visits.PART_DIMS] = self.dims
+        parts[visits.PART_SUMMARIES] = arrays["shape"][2]
+        # Codes serve summaries, filters and loose entries; where the latter are absent, so are filters.
+        parts[visits.PART_CODED] = len(arrays["code_table"]) if len(arrays["loose"]) else arrays["shape"][2]
+        parts[visits.PART_VISIT_BYTES] = (visits.visit_bytes(slots) + 63) & ~63
         for cell, name in (
-            (kernels.PART_SUMMARY_TABLE, "summary_table"),
-            (kernels.PART_SUMMARY, "summary"),
-            (kernels.PART_SLOT_BEGIN, "slot_begin"),
-            (kernels.PART_SLOT_TABLE, "slot_table"),
-            (kernels.PART_SLOTS, "slots"),
-            (kernels.PART_LOOSE_BEGIN, "loose_begin"),
-            (kernels.PART_LOOSE, "loose"),
+            (visits.PART_CODE_TABLE, "code_table"),
+            (visits.PART_SUMMARY, "summary"),
+            (visits.PART_TILE_TABLE, "tile_table"),
+            (visits.PART_SLOT_TABLE, "slot_table"),
+            (visits.PART_SLOTS, "slots"),
+            (visits.PART_LOOSE_BEGIN, "loose_begin"),
+            (visits.PART_LOOSE, "loose"),
+            (visits.PART_BRIEFS, "briefs"),
         ):
             parts[cell] = arrays[name].ctypes.data
-        parts[kernels.PART_TILE_BITS] = tile_bits.ctypes.data
-        parts[kernels.PART_ROW_BITS] = self._row_bits.ctypes.data
+        parts[visits.PART_TILE_BITS] = tile_bits.ctypes.data
+        parts[visits.PART_ROW_BITS] = self._row_bits.ctypes.data
         # Zero tells the kernel that no row has loose entries.
         has_loose = len(arrays["loose_bits"]) > 0
-        parts[kernels.PART_LOOSE_BITS] = arrays["loose_bits"].ctypes.data if has_loose else 0
+        parts[visits.PART_LOOSE_BITS] = arrays["loose_bits"].ctypes.data if has_loose else 0
         return parts, int(parts.ctypes.data)
 
     def _scratch_words(self, pairs: int) -> int:
-        visit, summaries = int(self._descriptor[kernels.PART_VISIT_BYTES]), len(self._arrays["summary_table"])
-        return kernels.batch_bytes(visit, summaries, self.tiles, pairs) // 8 + 1
+        visit, summaries = int(self._descriptor[visits.PART_VISIT_BYTES]), int(self._arrays["shape"][2])
+        if self._lists_hits:
+            return kernels.hits_bytes(visit, self.dims, summaries, self.tiles) // 8 + 1
+        return kernels.pairs_bytes(visit, self.dims, summaries, self.tiles, pairs) // 8 + 1
 
 
 def first_bits(count: int, size: int) -> Bitmap:
@@ -183,9 +190,7 @@ def first_bits(count: int, size: int) -> Bitmap:
     return bits
 
 
-def check_entries(
-    *, rows: int, dims: int, row: IntArray, dim: IntArray, low: Int64Array, high: Int64Array
-) -> None:
+def check_entries(*, rows: int, dims: int, row: IntArray, dim: IntArray, low: Int64Array, high: Int64Array) -> None:
     """Refuse entries that the index would silently misread."""
     if not len(row) == len(dim) == len(low) == len(high):
         raise ValueError("row, dim, low and high must have the same length")

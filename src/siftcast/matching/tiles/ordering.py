@@ -12,27 +12,30 @@ sqrt(R) x sqrt(R) cells, so that each tile is about one cell and an event visits
 such rows of one a form a lump that is cut by a alone.
 
 Common dimensions come first because naming them costs little: most rows share them, so few groups arise and
-much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions,
-rarest first makes an event visit 790 tiles with 8 slots each, most common first 430 tiles with 18, most of
-which are small; the latter takes about four fifths of the time. A third level helps neither.
+much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions, an
+event visits 370 tiles with 17 slots each, against 810 with 9 when the rarest come first. A third level (980 tiles
+with 8) does not help.
 
-Cost: about eight sorts of the rows and one of the entries. Rejected: a k-d tree (equal in pruning for two
-dimensions, slower to build); a fixed number of cells (a tile would cover several, or a cell several tiles).
+Cost: a counting sort of the entries and one sort of the rows (one more for leading equalities). Rejected: a k-d
+tree (equal in pruning for two dimensions, slower to build); a fixed number of cells (a tile would cover several, or a
+cell several tiles).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import TILE_ROWS
+from .compiling import kernel
+from .lines import TILE_ROWS
 
 IntArray = NDArray[np.integer]
 Int64Array = NDArray[np.int64]
 
-EDGES_MAX = 128
+EDGES_MAX = 255  # So that a code, the number of edges at or below a key, fits into a byte.
 SAMPLE_MAX = 1 << 16
 LEVELS = 2  # Dimensions that name a group.
 GROUP_ROWS_MIN = 4 * TILE_ROWS
@@ -53,42 +56,70 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
-    """Quantile edges of each dimension and the buckets of each entry's ends and middle."""
+class Codes:
+    """Quantile edges of each dimension, and the codes of each entry's ends and middle.
+
+    The code of a key is the number of edges at or below it.
+    """
 
     edges: list[Int64Array]
-    low: NDArray[np.int16]
-    high: NDArray[np.int16]
-    middle: NDArray[np.int16]
+    low: NDArray[np.uint8]
+    high: NDArray[np.uint8]
+    middle: NDArray[np.uint8]
 
 
-def group_entries(
-    *, rows: int, dims: int, row: IntArray, dim: IntArray, low: IntArray, high: IntArray
-) -> Entries:
+def group_entries(*, rows: int, dims: int, row: IntArray, dim: IntArray, low: IntArray, high: IntArray) -> Entries:
     """Entries in the order of their dimension."""
-    narrow = dim.astype(np.uint16) if dims < 1 << 16 else dim  # NumPy sorts 16-bit integers by radix.
-    by_dim = np.argsort(narrow, kind="stable")
     begin = np.zeros(dims + 1, np.int64)
     np.cumsum(np.bincount(dim, minlength=dims), out=begin[1:])
-    columns = (column.astype(np.int64, copy=False)[by_dim] for column in (row, dim, low, high))
+    columns = [np.empty(len(row), np.int64) for _ in range(4)]
+    scatter_entries(begin[:-1].copy(), row, dim, low, high, *columns)
     return Entries(rows, dims, begin, *columns)
 
 
-def bucket_entries(entries: Entries) -> Buckets:
+@kernel
+def scatter_entries(
+    at: Any, row: Any, dim: Any, low: Any, high: Any, rows: Any, dims: Any, lows: Any, highs: Any
+) -> None:
+    """Copy each entry to the next place of its dimension."""
+    for i in range(len(row)):
+        place = at[dim[i]]
+        at[dim[i]] = place + 1
+        rows[place], dims[place], lows[place], highs[place] = row[i], dim[i], low[i], high[i]
+
+
+def code_entries(entries: Entries) -> Codes:
     """Cut each dimension at quantiles of the keys where an interval opens or has just closed."""
     count = len(entries.dim)
     edges: list[Int64Array] = []
-    low, high, middle = (np.zeros(count, np.int16) for _ in range(3))
+    low, high, middle = (np.zeros(count, np.uint8) for _ in range(3))
     for dim in range(entries.dims):
         part = slice(entries.begin[dim], entries.begin[dim + 1])
-        lows, highs = entries.low[part], entries.high[part]
-        cuts = quantile_edges(lows, highs)
+        cuts = quantile_edges(entries.low[part], entries.high[part])
         edges.append(cuts)
-        low[part] = np.searchsorted(cuts, lows, side="right")
-        high[part] = np.searchsorted(cuts, highs, side="right")
+        code_ends(cuts, entries.low[part], entries.high[part], low[part], high[part], middle[part])
+    return Codes(edges, low, high, middle)
+
+
+@kernel
+def code_ends(edges: Any, lows: Any, highs: Any, low: Any, high: Any, middle: Any) -> None:
+    """Code the ends and middles of intervals."""
+    for i in range(len(lows)):
+        low[i] = code_of(edges, lows[i])
+        high[i] = code_of(edges, highs[i])
         # Halving first keeps the sum inside int64; the odd half is irrelevant to a middle.
-        middle[part] = np.searchsorted(cuts, lows // 2 + highs // 2, side="right")
-    return Buckets(edges, low, high, middle)
+        middle[i] = code_of(edges, (lows[i] >> 1) + (highs[i] >> 1))
+
+
+@kernel
+def code_of(edges: Any, key: int) -> int:
+    """Number of edges at or below key; a binary search without branches."""
+    first, count = 0, len(edges)
+    while count > 0:
+        half = (count + 1) >> 1
+        first += half * (edges[first + half - 1] <= key)
+        count -= half
+    return first
 
 
 def quantile_edges(lows: Int64Array, highs: Int64Array) -> Int64Array:
@@ -102,20 +133,18 @@ def quantile_edges(lows: Int64Array, highs: Int64Array) -> Int64Array:
     return np.unique(np.concatenate([[lows.min()], points[at]]))
 
 
-def order_rows(entries: Entries, buckets: Buckets) -> NDArray[np.int32]:
+def order_rows(entries: Entries, codes: Codes) -> NDArray[np.int32]:
     """Row numbers in tile order."""
     if len(entries.row) == 0:
         return np.arange(entries.rows, dtype=np.int32)
-    rank, leading = rank_dims(entries, buckets)
-    cell = entries.row * entries.dims + rank[entries.dim]
-    by_rank = np.argsort(cell)
-    if (np.diff(cell[by_rank]) == 0).any():
-        raise ValueError("a row has two intervals on one dimension; intersect them first")
+    rank, leading = rank_dims(entries, codes)
     count = np.bincount(entries.row, minlength=entries.rows)
     start = np.cumsum(count) - count
-    sizes = np.array([len(edges) + 1 for edges in buckets.edges], np.int64)
-    # The middle's quantile, in 1024ths.
-    middle = buckets.middle.astype(np.int64) * 1024 // sizes[entries.dim]
+    by_rank = np.empty(len(entries.row), np.int64)
+    if not list_by_rank(entries.begin, entries.row, np.argsort(rank), start.copy(), by_rank):
+        raise ValueError("a row has two intervals on one dimension; intersect them first")
+    sizes = np.array([len(edges) + 1 for edges in codes.edges], np.int64)
+    dims = entries.dims
 
     def nth(number: Int64Array) -> tuple[NDArray[np.bool_], Int64Array]:
         """Whether a row has a dimension of that number in the rank, and its entry (or any)."""
@@ -123,37 +152,61 @@ def order_rows(entries: Entries, buckets: Buckets) -> NDArray[np.int32]:
         return has, by_rank[np.where(has, start + number, 0)]
 
     zero = np.zeros(entries.rows, np.int64)
-    has, entry = nth(zero)
-    equal = has & (rank[entries.dim[entry]] < leading)
-    groups = zero
+    groups, equal = zero, zero > 0
     if leading:
-        groups = split(groups, np.where(equal, rank[entries.dim[entry]], entries.dims))
+        has, entry = nth(zero)
+        equal = has & (rank[entries.dim[entry]] < leading)
+        groups = split(groups, np.where(equal, rank[entries.dim[entry]], dims))
         groups = split(groups, np.where(equal, entries.low[entry], 0))
     shared = zero  # How many dimensions all rows of a group have in common.
-    for level in range(LEVELS):
-        has, entry = nth(level + equal)
-        dim = np.where(has & (shared == level), rank[entries.dim[entry]], entries.dims)
+    levels = [nth(level + equal) for level in range(LEVELS)]
+    for level, (has, entry) in enumerate(levels):
+        dim = np.where(has & (shared == level), rank[entries.dim[entry]], dims)
         # Rows whose dimension here is shared by few others form one lump of the group.
         pairs = split(groups, dim)
-        large = (np.bincount(pairs)[pairs] >= GROUP_ROWS_MIN) & (dim < entries.dims)
-        groups = split(groups, np.where(large, dim, entries.dims))
+        large = (np.bincount(pairs)[pairs] >= GROUP_ROWS_MIN) & (dim < dims)
+        groups = split(groups, np.where(large, dim, dims))
         shared = shared + large
     fine = zero
-    for level in range(LEVELS):
-        has, entry = nth(level + equal)
+    for level, (_, entry) in enumerate(levels):
         cut = level < shared
-        in_tiles = np.bincount(groups)[groups] / TILE_ROWS
-        cuts = np.ceil(in_tiles ** (1 / np.maximum(shared - level, 1))).astype(np.int64)
-        fine = np.where(cut, middle[entry], fine)
-        groups = split(groups, np.where(cut, middle[entry] * cuts // 1024, 0))
-    return np.lexsort((fine, groups)).astype(np.int32)
+        cuts = np.ceil((np.bincount(groups) / TILE_ROWS)[groups] ** (1 / np.maximum(shared - level, 1))).astype(
+            np.int64
+        )
+        # The middle's quantile, in 1024ths.
+        middle = codes.middle[entry].astype(np.int64) * 1024 // sizes[entries.dim[entry]]
+        fine = np.where(cut, middle, fine)
+        groups = split(groups, np.where(cut, middle * cuts // 1024, 0))
+    return np.argsort(groups * 1024 + fine, kind="stable").astype(np.int32)
+
+
+@kernel
+def list_by_rank(begin: Any, row: Any, dims_by_rank: Any, at: Any, by_rank: Any) -> bool:
+    """List the entries of each row by the rank of their dimensions; False if a row has two on one dimension."""
+    last = np.full(len(at), -1, np.int64)
+    for dim in dims_by_rank:
+        for i in range(begin[dim], begin[dim + 1]):
+            number = row[i]
+            if last[number] == dim:
+                return False
+            last[number] = dim
+            by_rank[at[number]] = i
+            at[number] += 1
+    return True
 
 
 def split(groups: Int64Array, keys: Int64Array) -> Int64Array:
     """Number the distinct pairs of group and key, in their order."""
     least, greatest = int(keys.min()), int(keys.max())
     span = greatest - least + 1
-    if span * (int(groups.max()) + 1) < 1 << 62:
+    cells = span * (int(groups.max()) + 1)
+    if cells <= max(4 * len(keys), 1 << 16):
+        pairs = groups * span + (keys - least)
+        present = np.zeros(cells, np.int64)
+        present[pairs] = 1
+        numbers: Int64Array = (np.cumsum(present) - 1)[pairs]
+        return numbers
+    if cells < 1 << 62:
         pairs = groups * span + (keys - least)
         order = np.argsort(pairs)
         ordered = pairs[order]
@@ -168,15 +221,15 @@ def split(groups: Int64Array, keys: Int64Array) -> Int64Array:
     return numbers
 
 
-def rank_dims(entries: Entries, buckets: Buckets) -> tuple[Int64Array, int]:
+def rank_dims(entries: Entries, codes: Codes) -> tuple[Int64Array, int]:
     """Rank of each dimension, and how many of the first are selective equalities."""
     count = np.diff(entries.begin)
     width = np.ones(entries.dims)
     points = np.zeros(entries.dims, bool)
     for dim in np.flatnonzero(count):
         part = slice(entries.begin[dim], entries.begin[dim + 1])
-        spanned = buckets.high[part].astype(np.int64) - buckets.low[part] + 1
-        width[dim] = spanned.mean() / (len(buckets.edges[dim]) + 1)
+        spanned = codes.high[part].astype(np.int64) - codes.low[part] + 1
+        width[dim] = spanned.mean() / (len(codes.edges[dim]) + 1)
         # Two in three leaves room for a few ranges on an attribute that is meant for equality.
         points[dim] = (entries.low[part] == entries.high[part]).mean() > 2 / 3 and width[dim] < 1 / 16
     rank = np.empty(entries.dims, np.int64)

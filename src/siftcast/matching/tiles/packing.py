@@ -1,30 +1,35 @@
 """Packing of ordered rows into slots, loose entries and the summary.
 
-A slot holds what one tile knows about one dimension. Seen along the keys of that dimension, a row's bit is
-set from ``low`` up to the change point ``high + 1`` where it is cleared again. Every eighth change point or
-so becomes an edge, so that at most seven distinct ones lie strictly inside the bucket between two edges::
+A slot holds what one tile knows about one dimension; a line of it has a bit for each of the tile's 512 rows, and rows
+without the dimension have theirs set in every line. Tiles are of two kinds.
+
+Filtered, for rows that rarely match. A key's code is the number of the dimension's quantile edges (at most 255) at or
+below it, found once an event. A slot is a map from codes to lines, and codes at which few intervals begin or end
+share a line. All entries of the tile are loose, too: a row that is left is tested by its codes, and by its
+intervals only if a key has the same code as an end of one.
+
+Exact, for rows that often match. Seen along the keys, a row's bit is set from ``low`` up to the change point
+``high + 1`` where it is cleared again. Every eighth change point or so becomes an edge, so that at most seven
+distinct ones lie strictly inside the bucket between two edges::
 
     key  ----|---+--+-----+---|--+---|---->        | edge    + change point inside a bucket
     bucket 0 |       1        |  2   | 3
 
-    bucket = line    512 bits: rows that match some key of the bucket (rows without this dimension: 1)
+    bucket = line    512 bits: rows that match some key of the bucket
              values    8 int64: change points strictly inside, in no order that matters; unused: INT64_MIN
              positions 8 uint16: whose bit each one is; the eighth is a mask of the values that open
 
 For a key in the bucket, row r of the line is wrong exactly if an opening value exceeds the key or a closing
 value does not, so ``(values <= key) XOR mask`` tells which bits to clear. Bucket 0 is below every low; a
-MISSING key falls there and needs no line of its own. A slot's memory is one block ``edges | lines | values |
-positions``, a tile's slots follow each other, and the whole tile can be fetched ahead as one range.
+MISSING key falls there and needs no line of its own. The block is ``edges | lines | values | positions``. The edges
+are those of the tile: sorted tiles are narrow in their leading dimensions, and index-wide ones would leave hundreds
+of change points inside one bucket. An equality on one value costs three buckets, however many rows share it.
 
-The edges are those of the tile, not of the whole index: sorted tiles are narrow in their leading
-dimensions, and index-wide edges would leave hundreds of change points inside one bucket. An equality on one
-value costs three buckets, however many rows share it.
+A slot costs a visit the same time however few rows it has, so dimensions that fewer than ``SLOT_ENTRIES_MIN`` rows of
+a tile constrain get none and are loose. A tile's slots follow each other and can be fetched ahead as one range. An
+entry takes 20 bytes as a loose one, and 10 to 20 in a filter or 40 in an exact slot.
 
-A slot costs a visit the same time however few rows it has, so dimensions that fewer than ``SLOT_ENTRIES_MIN``
-rows of a tile constrain stay loose: their entries are tested for the rows that survive the slots. A slot
-takes about 40 bytes an entry, a loose entry 20, whatever the number of dimensions.
-
-The summary is the same idea a level up: for each bucket of a dimension, a bitmap of tiles that may match.
+The summary is the same idea a level up: for each code of a dimension, a bitmap of tiles that may match.
 """
 
 from __future__ import annotations
@@ -35,14 +40,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import LINE_BYTES, PIVOTS, TILE_ROWS, kernel
-from .ordering import KEY_MAX, Buckets, Entries, Int64Array
+from .compiling import kernel
+from .lines import (
+    LINE_BYTES,
+    TILE_ROWS,
+)
+from .ordering import KEY_MAX, Codes, Entries, Int64Array
+from .slots import (
+    CLOSES,
+    LINE_WORDS,
+    count_edges,
+    distribute,
+    fill_filters,
+    fill_slots,
+    list_members,
+    map_codes,
+    put_edge,
+)
+from .visits import (
+    CODE_GROUP,
+    GROUP,
+    MAP_LINES,
+    PIVOTS,
+    TESTS_AT_ONCE,
+)
 
 SLOT_ENTRIES_MIN = 24
-LINE_WORDS = LINE_BYTES // 8
-INSIDE_MAX = 7
-CLOSES = np.uint16(1 << 15)
-KEY_MIN = np.iinfo(np.int64).min
+EXACT_ROWS_MIN = 2.0  # Rows left by a visit, for each slot, from which an exact tile is faster.
 
 
 def aligned(words: int) -> Int64Array:
@@ -57,51 +81,114 @@ class Placement:
     """Where each entry went: its tile, its place in the tile and the number of its (tile, dim) slot or -1."""
 
     tiles: int
-    tile: Int64Array
+    tile: NDArray[np.int32]
     place: NDArray[np.uint16]
+    counts: Int64Array  # Entries of each (tile, dim).
     slot: NDArray[np.int32]
-    counts: Int64Array  # Entries of each (tile, dim), flattened.
     slot_cells: Int64Array  # The (tile, dim) of each slot, flattened, ascending.
+    exact: NDArray[np.bool_]  # Of each tile.
 
 
-def place_entries(entries: Entries, order: NDArray[np.int32]) -> Placement:
-    """Decide which dimensions of a tile get a slot."""
+def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """All arrays of an index but the order."""
     tiles = -(-entries.rows // TILE_ROWS)
-    position = np.empty(entries.rows, np.int64)
-    position[order] = np.arange(entries.rows)
-    at = position[entries.row]
-    tile = at // TILE_ROWS
-    cell = tile * entries.dims + entries.dim
-    counts = np.bincount(cell, minlength=tiles * entries.dims)
-    slot_cells = np.flatnonzero(counts >= SLOT_ENTRIES_MIN)
-    number = np.full(len(counts), -1, np.int32)
+    position = np.empty(entries.rows, np.int32)
+    position[order] = np.arange(entries.rows, dtype=np.int32)
+    tile, place = np.empty(len(entries.row), np.int32), np.empty(len(entries.row), np.uint16)
+    counts = np.zeros((tiles, entries.dims), np.int64)
+    locate(position, entries.row, entries.dim, tile, place, counts)
+    summary, spans = pack_summary(entries, codes, tile, counts)
+    exact = choose_exact(entries, codes, tile, place, counts, spans)
+    slot_cells = np.flatnonzero(counts.ravel() >= SLOT_ENTRIES_MIN)
+    number = np.full(tiles * entries.dims, -1, np.int32)
     number[slot_cells] = np.arange(len(slot_cells))
-    return Placement(tiles, tile, (at % TILE_ROWS).astype(np.uint16), number[cell], counts, slot_cells)
+    slot = number[tile.astype(np.int64) * entries.dims + entries.dim]
+    placed = Placement(tiles, tile, place, counts, slot, slot_cells, exact)
+    slots = pack_slots(entries, codes, placed)
+    loose, most = pack_loose(entries, codes, placed)
+    slots["tile_table"][:-1, 1] = np.minimum(most, TESTS_AT_ONCE)
+    return {**summary, **slots, **loose}
 
 
-def pack_slots(entries: Entries, placed: Placement) -> dict[str, NDArray[Any]]:
+@kernel
+def locate(position: Any, row: Any, dim: Any, tile: Any, place: Any, counts: Any) -> None:
+    """Tile and place of each entry, and the number of entries of each tile and dimension."""
+    for i in range(len(row)):
+        at = position[row[i]]
+        tile[i], place[i] = at >> 9, at & 511
+        counts[at >> 9, dim[i]] += 1
+
+
+def choose_exact(
+    entries: Entries,
+    codes: Codes,
+    tile: NDArray[np.int32],
+    place: NDArray[np.uint16],
+    counts: Int64Array,
+    spans: NDArray[np.float32],
+) -> NDArray[np.bool_]:
+    """Which tiles are exact: those where a visit leaves many rows, so that tests would cost more than clearing."""
+    tiles = len(counts)
+    if tiles == 0:
+        return np.zeros(0, bool)
+    sizes = np.array([len(edges) + 1 for edges in codes.edges], np.float32)
+    share = np.zeros(tiles * TILE_ROWS, np.float32)
+    share[: entries.rows] = 1
+    multiply_shares(entries.dim, tile, place, codes.low, codes.high, sizes, spans, share)
+    left = share.reshape(tiles, TILE_ROWS).sum(axis=1)
+    slots = (counts >= SLOT_ENTRIES_MIN).sum(axis=1)
+    exact = np.asarray(left > EXACT_ROWS_MIN * slots)
+    # A batch against an index without filters takes a way that is faster where matches abound.
+    return np.ones(tiles, bool) if exact.mean() > 1 / 2 else exact
+
+
+@kernel
+def multiply_shares(dim: Any, tile: Any, place: Any, low: Any, high: Any, sizes: Any, spans: Any, share: Any) -> None:
+    """The chance of each row to match an event that visits its tile, if dimensions were independent."""
+    for i in range(len(dim)):
+        width = np.float32(high[i]) - np.float32(low[i]) + np.float32(1)
+        share[np.int64(tile[i]) * TILE_ROWS + place[i]] *= width / (sizes[dim[i]] * spans[tile[i], dim[i]])
+
+
+def pack_slots(entries: Entries, codes: Codes, placed: Placement) -> dict[str, NDArray[Any]]:
     """Slots of all tiles in one array of cache lines, with a table that tells where each one is."""
-    values, owners, begin = sort_change_points(entries, placed)
     slots = len(placed.slot_cells)
+    exact = placed.exact[placed.slot_cells // max(entries.dims, 1)]
+    values, owners, begin = sort_change_points(entries, placed)
     edges = count_edges(values, begin)
-    edge_lines = np.where(edges <= PIVOTS, 2, 2 + (edges + 7) // 8)
-    size = edge_lines + 2 * (edges + 1) + (edges + 1 + 3) // 4
+    edge_lines = np.where(edges <= PIVOTS, 2, 2 + -(-edges // GROUP))
+    exact_size = edge_lines + 2 * (edges + 1) + (edges + 1 + 3) // 4
+    members, member_begin = group_members(placed, exact)
+    maps = np.zeros((slots, 256), np.uint8)
+    filter_lines = map_codes(members, member_begin, codes.low, codes.high, maps)
+    size = np.where(exact, exact_size, MAP_LINES + filter_lines)
     table = np.zeros((slots + 1, 4), np.int32)
-    table[:slots, 0] = placed.slot_cells % entries.dims
-    table[:slots, 1] = edges
+    table[:slots, 0] = placed.slot_cells % max(entries.dims, 1)
+    table[:slots, 1] = np.where(exact, edges, filter_lines)
     table[1:, 2] = np.cumsum(size)
-    table[:slots, 3] = edge_lines
+    table[:slots, 3] = np.where(exact, edge_lines, MAP_LINES)
     data = aligned((int(size.sum()) + 1) * LINE_WORDS)
     fill_slots(table, values, owners, begin, data, data.view(np.uint16))
-    of_tile = np.searchsorted(placed.slot_cells, np.arange(placed.tiles + 1) * entries.dims)
-    return {"slot_begin": of_tile.astype(np.int32), "slot_table": table, "slots": data}
+    fill_filters(table, members, member_begin, codes.low, codes.high, placed.place, maps, data, data.view(np.uint8))
+    tile_table = np.zeros((placed.tiles + 1, 4), np.int32)
+    tile_table[:, 0] = np.searchsorted(placed.slot_cells, np.arange(placed.tiles + 1) * entries.dims)
+    tile_table[:-1, 2] = placed.exact
+    return {"tile_table": tile_table, "slot_table": table, "slots": data}
 
 
-def sort_change_points(
-    entries: Entries, placed: Placement
-) -> tuple[Int64Array, NDArray[np.uint16], Int64Array]:
-    """Change points of each slot, ascending, with the place (and CLOSES) of the row whose bit changes."""
-    packed = placed.slot >= 0
+def group_members(placed: Placement, exact: NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
+    """Entries of each filter, filter after filter, and where each one begins; exact slots have none."""
+    begin = np.zeros(len(exact) + 1, np.int64)
+    count = placed.counts.ravel()[placed.slot_cells]
+    np.cumsum(np.where(exact, 0, count), out=begin[1:])
+    members = np.empty(int(begin[-1]), np.int64)
+    list_members(placed.slot, exact, begin[:-1].copy(), members)
+    return members, begin
+
+
+def sort_change_points(entries: Entries, placed: Placement) -> tuple[Int64Array, NDArray[np.uint16], Int64Array]:
+    """Change points of each exact slot, ascending, with the place (and CLOSES) of the row whose bit changes."""
+    packed = (placed.slot >= 0) & placed.exact[placed.tile]
     closing = packed & (entries.high < KEY_MAX)
     values = np.concatenate([entries.low[packed], entries.high[closing] + 1])
     owners = np.concatenate([placed.place[packed], placed.place[closing] | CLOSES])
@@ -114,145 +201,120 @@ def sort_change_points(
     return sorted_values, sorted_owners, begin
 
 
+def pack_loose(entries: Entries, codes: Codes, placed: Placement) -> tuple[dict[str, NDArray[Any]], Int64Array]:
+    """Entries that are tested row by row, by position, and the most that a row of each tile has."""
+    count = np.zeros(placed.tiles * TILE_ROWS, np.int32)
+    count_loose(placed.tile, placed.place, placed.slot, placed.exact, count)
+    most = count.reshape(placed.tiles, TILE_ROWS).max(axis=1, initial=0)
+    total = int(count.sum())
+    # Spare entries, because kernels read some without asking how many there are.
+    records = np.zeros((total, 2), np.int64)
+    briefs = np.zeros(total + TESTS_AT_ONCE, np.uint32)
+    if total == 0:
+        begin, bits = np.zeros(0, np.int32), np.zeros(0, np.uint64)
+        return {"loose_begin": begin, "loose_bits": bits, "loose": records, "briefs": briefs}, most
+    begin = np.zeros(len(count) + 1, np.int32)
+    np.cumsum(count, out=begin[1:])
+    bits = np.packbits(count > 0, bitorder="little").view(np.uint64)
+    fill_loose(
+        placed.tile, placed.place, placed.slot, placed.exact,
+        entries.low, entries.high, entries.dim, codes.low, codes.high, begin[:-1].copy(), records, briefs
+    )  # fmt: skip
+    return {"loose_begin": begin, "loose_bits": bits, "loose": records, "briefs": briefs}, most
+
+
 @kernel
-def distribute(
-    order: Any, values: Any, owners: Any, slot: Any, at: Any, values_out: Any, owners_out: Any
+def count_loose(tile: Any, place: Any, slot: Any, exact: Any, count: Any) -> None:
+    """Number of loose entries of each position."""
+    for i in range(len(tile)):
+        if slot[i] < 0 or not exact[tile[i]]:
+            count[np.int64(tile[i]) * TILE_ROWS + place[i]] += 1
+
+
+@kernel
+def fill_loose(
+    tile: Any,
+    place: Any,
+    slot: Any,
+    exact: Any,
+    low: Any,
+    high: Any,
+    dim: Any,
+    low_code: Any,
+    high_code: Any,
+    at: Any,
+    records: Any,
+    briefs: Any,
 ) -> None:
-    """Append each change point, taken in the given order, to its slot."""
-    for i in order:
-        place = at[slot[i]]
-        values_out[place] = values[i]
-        owners_out[place] = owners[i]
-        at[slot[i]] = place + 1
+    """Write low, width and the offset of the key of each loose entry."""
+    for i in range(len(tile)):
+        if slot[i] < 0 or not exact[tile[i]]:
+            position = np.int64(tile[i]) * TILE_ROWS + place[i]
+            # The width may wrap around; as an unsigned number it is right.
+            records[at[position], 0], records[at[position], 1] = low[i], high[i] - low[i]
+            briefs[at[position]] = dim[i] << 16 | np.int64(high_code[i]) << 8 | np.int64(low_code[i])
+            at[position] += 1
 
 
-@kernel
-def next_edge(values: Any, edge: int, end: int) -> int:
-    """Index of the edge after the one at index edge: equal values are no more inside, seven others may be."""
-    after = edge + 1
-    while after < end and values[after] == values[edge]:
-        after += 1
-    return min(after + INSIDE_MAX, end)
-
-
-@kernel
-def count_edges(values: Any, begin: Any) -> Any:
-    """Number of edges of each slot."""
-    counts = np.zeros(len(begin) - 1, np.int64)
-    for slot in range(len(counts)):
-        at = begin[slot]
-        while at < begin[slot + 1]:
-            counts[slot] += 1
-            at = next_edge(values, at, begin[slot + 1])
-    return counts
-
-
-@kernel
-def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shorts: Any) -> None:
-    """Write edges, lines, values and positions of every slot."""
-    state = np.zeros(LINE_WORDS, np.int64)
-    one = np.int64(1)
-    for slot in range(len(begin) - 1):
-        end, edges = begin[slot + 1], np.int64(table[slot, 1])
-        edge_at = np.int64(table[slot, 2]) * LINE_WORDS
-        edge_end = edge_at + np.int64(table[slot, 3]) * LINE_WORDS
-        data[edge_at:edge_end] = KEY_MAX
-        line_at, value_at = edge_end, edge_end + (edges + 1) * LINE_WORDS
-        place_at = 4 * (value_at + (edges + 1) * LINE_WORDS)
-        data[value_at : value_at + (edges + 1) * LINE_WORDS] = KEY_MIN
-        state[:] = -1
-        for i in range(begin[slot], end):
-            if owners[i] < CLOSES:
-                state[owners[i] >> 6] &= ~(one << np.int64(owners[i] & 63))
-        data[line_at : line_at + LINE_WORDS] = state
-        shorts[place_at + INSIDE_MAX] = 0xFF
-        at = applied = begin[slot]
-        for bucket in range(1, edges + 1):
-            put_edge(data, edge_at, edges, bucket - 1, values[at])
-            while applied < end and values[applied] <= values[at]:
-                place = np.int64(owners[applied] & ~CLOSES)
-                bit = one << (place & 63)
-                if owners[applied] < CLOSES:
-                    state[place >> 6] |= bit
-                else:
-                    state[place >> 6] &= ~bit
-                applied += 1
-            at = next_edge(values, at, end)
-            line = line_at + bucket * LINE_WORDS
-            data[line : line + LINE_WORDS] = state
-            opens = 0xFF
-            inside = applied
-            while inside < end and (at == end or values[inside] < values[at]):
-                lane, place = inside - applied, np.int64(owners[inside] & ~CLOSES)
-                data[value_at + bucket * LINE_WORDS + lane] = values[inside]
-                shorts[place_at + bucket * 8 + lane] = place
-                if owners[inside] < CLOSES:
-                    data[line + (place >> 6)] |= one << (place & 63)
-                else:
-                    opens &= ~(1 << lane)
-                inside += 1
-            shorts[place_at + bucket * 8 + INSIDE_MAX] = opens
-
-
-@kernel
-def put_edge(data: Any, block: int, edges: int, number: int, value: int) -> None:
-    """Store an edge where find_bucket looks for it: in the block, or in a group that starts in the block."""
-    if edges <= PIVOTS:
-        data[block + number] = value
-    else:
-        data[block + PIVOTS + number] = value
-        if number % 8 == 0:
-            data[block + number // 8] = value
-
-
-def pack_loose(entries: Entries, placed: Placement) -> dict[str, NDArray[Any]]:
-    """Entries without a slot, by position, and a bitmap of the positions that have some."""
-    loose = np.flatnonzero(placed.slot < 0)
-    position = placed.tile[loose] * TILE_ROWS + placed.place[loose]
-    order = np.argsort(position, kind="stable")
-    loose = loose[order]
-    begin = np.zeros(placed.tiles * TILE_ROWS + 1 if len(loose) else 0, np.int32)
-    bits = np.zeros(0, np.uint64)
-    if len(loose):
-        count = np.bincount(position, minlength=placed.tiles * TILE_ROWS)
-        np.cumsum(count, out=begin[1:])
-        bits = np.packbits(count > 0, bitorder="little").view(np.uint64)
-    # Two spare entries, because a kernel reads two without asking how many there are.
-    records = np.zeros((len(loose) + 2, 3), np.int64)
-    records[:-2] = np.stack([entries.low[loose], entries.high[loose], 8 * entries.dim[loose]], axis=1)
-    return {"loose_begin": begin, "loose_bits": bits, "loose": records}
-
-
-def pack_summary(entries: Entries, buckets: Buckets, placed: Placement) -> dict[str, NDArray[Any]]:
-    """Bitmaps of tiles for each bucket of each dimension that can rule out a tile."""
-    tile_lines = -(-placed.tiles // TILE_ROWS)
-    tile_rows = np.full(placed.tiles, TILE_ROWS)
-    tile_rows[-1:] = entries.rows - TILE_ROWS * (placed.tiles - 1)
+def pack_summary(
+    entries: Entries, codes: Codes, tile: NDArray[np.int32], counts: Int64Array
+) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32]]:
+    """Edges of each dimension, bitmaps of tiles for each code where that can rule out a tile, and the share of
+    each dimension's codes that a tile covers."""
+    tiles = len(counts)
+    tile_lines = -(-tiles // TILE_ROWS)
+    tile_rows = np.full(tiles, TILE_ROWS)
+    tile_rows[-1:] = entries.rows - TILE_ROWS * (tiles - 1)
     # One row without the dimension makes a tile immune to it.
-    full = placed.counts.reshape(placed.tiles, entries.dims) == tile_rows[:, None]
-    table, blocks, at = [], [], 0
-    for dim in np.flatnonzero(full.any(axis=0)):
-        part = slice(entries.begin[dim], entries.begin[dim + 1])
-        count = len(buckets.edges[dim])
-        width = count + 2
-        base = placed.tile[part] * width
-        size = placed.tiles * width
-        opened = np.bincount(base + buckets.low[part], minlength=size)
-        closed = np.bincount(base + buckets.high[part] + 1, minlength=size)
-        may = np.cumsum((opened - closed).reshape(placed.tiles, width), axis=1)[:, : count + 1] > 0
-        may |= ~full[:, dim, None]
-        edge_lines = 2 if count <= PIVOTS else 2 + (count + 7) // 8
-        block = np.zeros((edge_lines + (count + 1) * tile_lines) * LINE_WORDS, np.int64)
+    full = counts == tile_rows[:, None]
+    spans = np.ones((tiles, entries.dims), np.float32)
+    used = np.flatnonzero(np.diff(entries.begin))
+    summarised = full.any(axis=0)
+    used = used[np.argsort(~summarised[used], kind="stable")]
+    table = np.zeros((len(used), 4), np.int64)
+    blocks, at = [], 0
+    for number, dim in enumerate(used):
+        count = len(codes.edges[dim])
+        edge_lines = 2 if count <= PIVOTS else 2 + -(-count // CODE_GROUP) * CODE_GROUP // LINE_WORDS
+        lines = edge_lines + (count + 1) * tile_lines * int(summarised[dim])
+        block = np.zeros(lines * LINE_WORDS, np.int64)
         block[: edge_lines * LINE_WORDS] = KEY_MAX
-        for number, edge in enumerate(buckets.edges[dim]):
-            put_edge(block, 0, count, number, edge)
-        padded = np.zeros((count + 1, tile_lines * TILE_ROWS), bool)
-        padded[:, : placed.tiles] = may.T
-        block[edge_lines * LINE_WORDS :] = np.packbits(padded, bitorder="little").view(np.int64)
-        table.append((dim, count, at))
+        put_edges(block, codes.edges[dim])
+        if summarised[dim]:
+            part = slice(entries.begin[dim], entries.begin[dim + 1])
+            bits = block[edge_lines * LINE_WORDS :].reshape(count + 1, tile_lines * LINE_WORDS)
+            mark_codes(tile[part], codes.low[part], codes.high[part], full[:, dim].copy(), bits, spans[:, dim])
+        table[number] = dim, count, at, at + edge_lines
         blocks.append(block)
-        at += len(block) // LINE_WORDS
+        at += lines
     data = aligned(at * LINE_WORDS)
     if blocks:
         np.concatenate(blocks, out=data)
-    return {"summary_table": np.array(table, np.int64).reshape(-1, 3), "summary": data}
+    shape = np.array([entries.rows, entries.dims, int(summarised.sum())], np.int64)
+    return {"shape": shape, "code_table": table, "summary": data}, spans
+
+
+@kernel
+def put_edges(block: Any, edges: Any) -> None:
+    """Store the edges of a dimension."""
+    for number in range(len(edges)):
+        put_edge(block, 0, len(edges), number, edges[number], CODE_GROUP)
+
+
+@kernel
+def mark_codes(tile: Any, low: Any, high: Any, full: Any, bits: Any, spans: Any) -> None:
+    """Set the bit of each tile for the codes that one of its intervals covers, or for all if the tile is not full."""
+    count = bits.shape[0]
+    change = np.zeros((len(full), count + 1), np.int16)
+    for i in range(len(tile)):
+        change[tile[i], low[i]] += 1
+        change[tile[i], np.int64(high[i]) + 1] -= 1
+    for number in range(len(full)):
+        bit = np.int64(1) << np.int64(number & 63)
+        covered, open_now = 0, 0
+        for code in range(count):
+            open_now += change[number, code]
+            if open_now > 0 or not full[number]:
+                bits[code, number >> 6] |= bit
+                covered += 1
+        spans[number] = covered / count

@@ -1,0 +1,174 @@
+"""Compiled loops that write the slots of tiles; ``packing`` tells what a slot is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .compiling import kernel
+from .lines import (
+    LINE_BYTES,
+)
+from .ordering import KEY_MAX
+from .visits import (
+    GROUP,
+    MAP_LINES,
+    PIVOTS,
+)
+
+FILTER_CHANGES_MAX = 6  # Ends of intervals inside a filter's line.
+LINE_WORDS = LINE_BYTES // 8
+INSIDE_MAX = 7
+CLOSES = np.uint16(1 << 15)
+KEY_MIN = np.iinfo(np.int64).min
+
+
+@kernel
+def distribute(order: Any, values: Any, owners: Any, slot: Any, at: Any, values_out: Any, owners_out: Any) -> None:
+    """Append each change point, taken in the given order, to its slot."""
+    for i in order:
+        place = at[slot[i]]
+        values_out[place] = values[i]
+        owners_out[place] = owners[i]
+        at[slot[i]] = place + 1
+
+
+@kernel
+def next_edge(values: Any, edge: int, end: int) -> int:
+    """Index of the edge after the one at index edge: equal values are no more inside, seven others may be."""
+    after = edge + 1
+    while after < end and values[after] == values[edge]:
+        after += 1
+    return min(after + INSIDE_MAX, end)
+
+
+@kernel
+def count_edges(values: Any, begin: Any) -> Any:
+    """Number of edges of each slot."""
+    counts = np.zeros(len(begin) - 1, np.int64)
+    for slot in range(len(counts)):
+        at = begin[slot]
+        while at < begin[slot + 1]:
+            counts[slot] += 1
+            at = next_edge(values, at, begin[slot + 1])
+    return counts
+
+
+@kernel
+def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shorts: Any) -> None:
+    """Write edges, lines, values and positions of every slot."""
+    state = np.zeros(LINE_WORDS, np.int64)
+    one = np.int64(1)
+    for slot in range(len(begin) - 1):
+        if begin[slot] == begin[slot + 1]:
+            continue
+        end, edges = begin[slot + 1], np.int64(table[slot, 1])
+        edge_at = np.int64(table[slot, 2]) * LINE_WORDS
+        edge_end = edge_at + np.int64(table[slot, 3]) * LINE_WORDS
+        data[edge_at:edge_end] = KEY_MAX
+        line_at, value_at = edge_end, edge_end + (edges + 1) * LINE_WORDS
+        place_at = 4 * (value_at + (edges + 1) * LINE_WORDS)
+        data[value_at : value_at + (edges + 1) * LINE_WORDS] = KEY_MIN
+        state[:] = -1
+        for i in range(begin[slot], end):
+            if owners[i] < CLOSES:
+                state[owners[i] >> 6] &= ~(one << np.int64(owners[i] & 63))
+        data[line_at : line_at + LINE_WORDS] = state
+        shorts[place_at + INSIDE_MAX] = 0xFF
+        at = applied = begin[slot]
+        for bucket in range(1, edges + 1):
+            put_edge(data, edge_at, edges, bucket - 1, values[at], GROUP)
+            while applied < end and values[applied] <= values[at]:
+                place = np.int64(owners[applied] & ~CLOSES)
+                bit = one << (place & 63)
+                if owners[applied] < CLOSES:
+                    state[place >> 6] |= bit
+                else:
+                    state[place >> 6] &= ~bit
+                applied += 1
+            at = next_edge(values, at, end)
+            line = line_at + bucket * LINE_WORDS
+            data[line : line + LINE_WORDS] = state
+            opens = 0xFF
+            inside = applied
+            while inside < end and (at == end or values[inside] < values[at]):
+                lane, place = inside - applied, np.int64(owners[inside] & ~CLOSES)
+                data[value_at + bucket * LINE_WORDS + lane] = values[inside]
+                shorts[place_at + bucket * 8 + lane] = place
+                if owners[inside] < CLOSES:
+                    data[line + (place >> 6)] |= one << (place & 63)
+                else:
+                    opens &= ~(1 << lane)
+                inside += 1
+            shorts[place_at + bucket * 8 + INSIDE_MAX] = opens
+
+
+@kernel
+def put_edge(data: Any, block: Any, edges: Any, number: int, value: int, group: int) -> None:
+    """Store an edge where it will be looked for: in the block, or in a group that starts in the block."""
+    if edges <= PIVOTS:
+        data[block + number] = value
+    else:
+        data[block + PIVOTS + number] = value
+        if number % group == 0:
+            data[block + number // group] = value
+
+
+@kernel
+def list_members(slot: Any, exact: Any, at: Any, members: Any) -> None:
+    """Append each entry to its filter."""
+    for i in range(len(slot)):
+        if slot[i] >= 0 and not exact[slot[i]]:
+            members[at[slot[i]]] = i
+            at[slot[i]] += 1
+
+
+@kernel
+def map_codes(members: Any, begin: Any, low: Any, high: Any, maps: Any) -> Any:
+    """Map each filter's codes to lines, so that few intervals begin or end inside a line; return the line counts."""
+    lines = np.zeros(len(maps), np.int64)
+    changes = np.zeros(258, np.int64)
+    for slot in range(len(maps)):
+        if begin[slot] == begin[slot + 1]:
+            continue
+        changes[:] = 0
+        for i in range(begin[slot], begin[slot + 1]):
+            changes[low[members[i]]] += 1
+            changes[np.int64(high[members[i]]) + 1] += 1
+        line, inside = 0, 0
+        for code in range(256):
+            if inside + changes[code] > FILTER_CHANGES_MAX and inside > 0:
+                line += 1
+                inside = 0
+            inside += changes[code]
+            maps[slot, code] = line
+        lines[slot] = line + 1
+    return lines
+
+
+@kernel
+def fill_filters(
+    table: Any, members: Any, begin: Any, low: Any, high: Any, place: Any, maps: Any, data: Any, octets: Any
+) -> None:
+    """Write map and lines of every filter."""
+    state = np.zeros(LINE_WORDS, np.int64)
+    one = np.int64(1)
+    for slot in range(len(maps)):
+        if begin[slot] == begin[slot + 1]:
+            continue
+        at = np.int64(table[slot, 2]) * LINE_WORDS
+        octets[8 * at : 8 * at + 256] = maps[slot]
+        at += MAP_LINES * LINE_WORDS
+        state[:] = -1
+        for i in range(begin[slot], begin[slot + 1]):
+            row = np.int64(place[members[i]])
+            state[row >> 6] &= ~(one << (row & 63))
+        for line in range(np.int64(table[slot, 1])):
+            data[at + line * LINE_WORDS : at + (line + 1) * LINE_WORDS] = state
+        for i in range(begin[slot], begin[slot + 1]):
+            entry = members[i]
+            row = np.int64(place[entry])
+            word, bit = at + (row >> 6), one << (row & 63)
+            for line in range(np.int64(maps[slot, low[entry]]), np.int64(maps[slot, high[entry]]) + 1):
+                data[word + line * LINE_WORDS] |= bit

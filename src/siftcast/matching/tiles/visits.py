@@ -1,0 +1,348 @@
+"""Steps of matching: code an event's keys, rule out tiles, visit a tile, test the rows that are left.
+
+Kernels read the index through raw addresses kept in one descriptor (the ``PART_*`` constants number its cells),
+since Numba needs 0.1 us or more to unpack each array argument while one integer costs almost nothing;
+``TileIndex`` owns the arrays and so keeps the addresses valid.
+
+A tile is of one of two kinds (``packing`` chooses and draws both). In a filtered tile a slot is a filter::
+
+    key of dim A -> code 17 (once an event) -> map[17] = line 4 -> 0110 1101 ... --+
+    key of dim B -> code 99                 -> map[99] = line 7 -> 1100 1111 ... --+-AND-> rows to test, one by one
+
+In an exact tile a slot knows every end of its intervals, and no row is ever tested::
+
+    key of dim A -> edge search -> bucket 2 -> line 0110 1101 ... --+
+    key of dim B -> edge search -> bucket 7 -> line 1100 1111 ... --+-AND-> 0100 1101   who MAY match
+                                                                              |
+    bucket 2 has <= 7 change points inside: those the key fails --- clear --> 0100 0101   who DOES match
+
+Entries without a slot are loose: they are tested for each row that is left. Every step loops over events or rows
+and has no branch that depends on them: with one event at a time, mispredicted branches would cost more than all else.
+
+Numba's disk cache does not notice an edit of this file: see ``SOURCES_DIGEST`` in ``kernels``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .lines import (
+    LINE_BYTES,
+    TILE_ROWS,
+    above,
+    and_lines,
+    at_most_mask,
+    count_bits,
+    expand_word,
+    inlined,
+    lesser,
+    list_words,
+    load_int32,
+    load_int64,
+    load_line,
+    load_uint8,
+    load_uint16,
+    load_uint32,
+    pick_positions,
+    piece,
+    store_int64,
+    store_line,
+    store_uint8,
+    store_uint16,
+    word_mask,
+)
+
+PIVOTS = 16  # Edges of a small slot, or the first edges of up to 16 groups.
+GROUP = 8  # Edges of a slot's group.
+CODE_GROUP = 16  # Edges of a dimension's group.
+MAP_LINES = 4  # Cache lines of a filter's map from code to line.
+VISITS_MAX = 64  # Events that visit a tile together; their number and a position just fit into 16 bits.
+FAILED_BYTES = 2 * 64 * VISITS_MAX + 64
+WORDS_BYTES = 16 * 8 * (VISITS_MAX + 1)  # Words of as many lines, and the position of each word's first bit.
+WORDS_AT_ONCE = 64
+FOUND_BYTES = 4 * 64 * (WORDS_AT_ONCE + 1)  # Rows of so many words.
+TESTS_AT_ONCE = 6  # Loose entries of a row tested without a branch.
+
+BLOCK_EVENTS = 1024  # Events of a batch that are matched together.
+
+# Cells of the descriptor. An address cell holds the first byte of an array, a count cell a number.
+(
+    PART_TILES,
+    PART_TILE_LINES,
+    PART_DIMS,
+    PART_SUMMARIES,
+    PART_CODED,
+    PART_CODE_TABLE,
+    PART_SUMMARY,
+    PART_TILE_BITS,
+    PART_TILE_TABLE,
+    PART_SLOT_TABLE,
+    PART_SLOTS,
+    PART_ROW_BITS,
+    PART_LOOSE_BITS,
+    PART_LOOSE_BEGIN,
+    PART_LOOSE,
+    PART_BRIEFS,
+    PART_VISIT_BYTES,
+) = range(17)
+PARTS = 17
+
+
+def visit_bytes(slots: int) -> int:
+    """Scratch space of a visit when no tile has more slots: failed positions, events left, words, rows, buckets."""
+    return FAILED_BYTES + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES + VISITS_MAX * (slots + 1)
+
+
+@inlined
+def row_bytes(dims: int) -> int:
+    """Bytes of an event's codes."""
+    return (dims + 15) & ~7
+
+
+@inlined
+def part(index: int, cell: int) -> int:
+    """A cell of the descriptor whose address is index."""
+    return load_int64(index + 8 * cell)
+
+
+# --- The summary: which tiles an event visits --------------------------------------------------------------
+
+
+@inlined
+def find_code(edges: int, count: int, key: int) -> int:
+    """Number of the count sorted edges that are <= key; MISSING is below every edge, hence has code 0.
+
+    Up to 16 edges lie in one block. More lie in groups of 16 behind a block with each group's first edge.
+    Unused lanes hold the largest int64 and count only for that key, which the two minimums repair.
+    """
+    found = count_bits(at_most_mask(edges, key) | at_most_mask(edges + LINE_BYTES, key) << 8)
+    if count > PIVOTS:
+        group = max(min(found, (count + 15) >> 4), 1) - 1
+        place = edges + LINE_BYTES * (2 + 2 * group)
+        found = 16 * group + count_bits(at_most_mask(place, key) | at_most_mask(place + LINE_BYTES, key) << 8)
+    return min(found, count)
+
+
+@inlined
+def code_keys(index: int, keys: int, codes: int, rows: int) -> None:
+    """Write the code of each key (uint8, by dimension) and the address of each summary row that the event has."""
+    table, summary = part(index, PART_CODE_TABLE), part(index, PART_SUMMARY)
+    summaries, tile_lines = part(index, PART_SUMMARIES), part(index, PART_TILE_LINES)
+    for i in range(part(index, PART_CODED)):
+        dim, count = load_int64(table + 32 * i), load_int64(table + 32 * i + 8)
+        edges = summary + LINE_BYTES * load_int64(table + 32 * i + 16)
+        code = find_code(edges, count, load_int64(keys + 8 * dim))
+        store_uint8(codes + dim, code)
+        if i < summaries:
+            bits = summary + LINE_BYTES * load_int64(table + 32 * i + 24)
+            store_int64(rows + 8 * i, bits + LINE_BYTES * tile_lines * code)
+
+
+@inlined
+def list_tiles(index: int, rows: int, words: int, target: int) -> int:
+    """Write the tiles (int32) that may hold a match; words is scratch."""
+    summaries = part(index, PART_SUMMARIES)
+    listed = 0
+    for number in range(part(index, PART_TILE_LINES)):
+        line = load_line(part(index, PART_TILE_BITS) + LINE_BYTES * number)
+        for i in range(summaries):
+            line = and_lines(line, load_line(load_int64(rows + 8 * i) + LINE_BYTES * number))
+        if word_mask(line) != 0:
+            count = list_words(line, TILE_ROWS * number, words, words + LINE_BYTES)
+            for i in range(count):
+                word, base = load_int64(words + 8 * i), load_int64(words + LINE_BYTES + 8 * i)
+                listed += expand_word(word, base, target + 4 * listed)
+    return listed
+
+
+@inlined
+def mark_tiles(index: int, rows: int, target: int) -> None:
+    """Write a bitmap of the tiles that may hold a match."""
+    summaries = part(index, PART_SUMMARIES)
+    for number in range(part(index, PART_TILE_LINES)):
+        line = load_line(part(index, PART_TILE_BITS) + LINE_BYTES * number)
+        for i in range(summaries):
+            line = and_lines(line, load_line(load_int64(rows + 8 * i) + LINE_BYTES * number))
+        store_line(target + LINE_BYTES * number, line)
+
+
+# --- One tile ----------------------------------------------------------------------------------------------
+
+
+@inlined
+def visit_tile(index: int, tile: int, keys: int, codes: int, count: int, alive: int, lines: int, scratch: int) -> None:
+    """Write the lines of one tile for up to VISITS_MAX events whose rows of keys and of codes are listed.
+
+    The lines are exact but for loose entries.
+    """
+    tile_entry = part(index, PART_TILE_TABLE) + 16 * tile
+    first, last = load_int32(tile_entry), load_int32(tile_entry + 16)
+    table, slots = part(index, PART_SLOT_TABLE), part(index, PART_SLOTS)
+    rows = and_lines(load_line(alive + LINE_BYTES * tile), load_line(part(index, PART_ROW_BITS) + LINE_BYTES * tile))
+    for i in range(count):
+        store_line(lines + LINE_BYTES * i, rows)
+    if load_int32(tile_entry + 8) != 0:
+        visit_exactly(table + 16 * first, table + 16 * last, slots, keys, count, lines, scratch)
+    else:
+        visit_filters(table + 16 * first, table + 16 * last, slots, codes, count, lines)
+
+
+@inlined
+def slots_begin(index: int, tile: int) -> int:
+    """Address of the first slot of a tile, or of the end."""
+    first = load_int32(part(index, PART_TILE_TABLE) + 16 * tile)
+    return part(index, PART_SLOTS) + LINE_BYTES * load_int32(part(index, PART_SLOT_TABLE) + 16 * first + 8)
+
+
+@inlined
+def filter_line(slot: int, column: int, codes: int) -> int:
+    """Address of a filter's line for an event."""
+    line = load_uint8(slot + load_uint8(codes + column))
+    return slot + LINE_BYTES * (MAP_LINES + line)
+
+
+@piece
+def visit_filters(entry: int, end: int, slots: int, codes: int, count: int, lines: int) -> None:
+    """AND the filters' lines; four slots at a time spare most loads and stores of the result."""
+    while entry + 64 <= end:
+        column0, column1 = load_int32(entry), load_int32(entry + 16)
+        column2, column3 = load_int32(entry + 32), load_int32(entry + 48)
+        slot0, slot1 = slots + LINE_BYTES * load_int32(entry + 8), slots + LINE_BYTES * load_int32(entry + 24)
+        slot2, slot3 = slots + LINE_BYTES * load_int32(entry + 40), slots + LINE_BYTES * load_int32(entry + 56)
+        for i in range(count):
+            place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
+            left = and_lines(load_line(filter_line(slot0, column0, row)), load_line(filter_line(slot1, column1, row)))
+            right = and_lines(load_line(filter_line(slot2, column2, row)), load_line(filter_line(slot3, column3, row)))
+            store_line(place, and_lines(load_line(place), and_lines(left, right)))
+        entry += 64
+    while entry < end:
+        column, slot = load_int32(entry), slots + LINE_BYTES * load_int32(entry + 8)
+        for i in range(count):
+            place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
+            store_line(place, and_lines(load_line(place), load_line(filter_line(slot, column, row))))
+        entry += 16
+
+
+@inlined
+def find_bucket(edges: int, count: int, key: int) -> int:
+    """As find_code, for the edges of a slot: their groups have 8."""
+    found = count_bits(at_most_mask(edges, key) | at_most_mask(edges + LINE_BYTES, key) << 8)
+    if count > PIVOTS:
+        group = max(min(found, (count + 7) >> 3), 1) - 1
+        place = edges + LINE_BYTES * (2 + group)
+        found = 8 * group + count_bits(at_most_mask(place, key))
+    return min(found, count)
+
+
+@piece
+def visit_exactly(entry: int, end: int, slots: int, keys: int, count: int, lines: int, scratch: int) -> None:
+    """AND the line of each event's bucket, slot by slot; list the events with bits left; clear what they fail."""
+    failed, kept = scratch, scratch + FAILED_BYTES
+    buckets = kept + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES
+    for slot in range(entry, end, 16):
+        column, edge_count = 8 * load_int32(slot), load_int32(slot + 4)
+        edges = slots + LINE_BYTES * load_int32(slot + 8)
+        slot_lines = edges + LINE_BYTES * load_int32(slot + 12)
+        for i in range(count):
+            bucket = find_bucket(edges, edge_count, load_int64(load_int64(keys + 8 * i) + column))
+            place = lines + LINE_BYTES * i
+            store_line(place, and_lines(load_line(place), load_line(slot_lines + LINE_BYTES * bucket)))
+            store_uint8(buckets + i, bucket)
+        buckets += VISITS_MAX
+    left = 0
+    for i in range(count):
+        store_int64(kept + 8 * left, i)
+        left += min(word_mask(load_line(lines + LINE_BYTES * i)), 1)
+    buckets = kept + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES
+    for slot in range(entry, end, 16):
+        column, edge_count = 8 * load_int32(slot), load_int32(slot + 4)
+        values = slots + LINE_BYTES * (load_int32(slot + 8) + load_int32(slot + 12) + edge_count + 1)
+        positions = values + LINE_BYTES * (edge_count + 1)
+        last = failed
+        for at in range(left):
+            i = load_int64(kept + 8 * at)
+            bucket = load_uint8(buckets + i)
+            key = load_int64(load_int64(keys + 8 * i) + column)
+            mask = at_most_mask(values + LINE_BYTES * bucket, key) ^ load_uint16(positions + 16 * bucket + 14)
+            pick_positions(positions + 16 * bucket, mask, TILE_ROWS * i, last)
+            last += 2 * count_bits(mask)
+        clear_positions(lines, failed, last)
+        buckets += VISITS_MAX
+
+
+@inlined
+def clear_positions(lines: int, begin: int, end: int) -> None:
+    """Clear the bits of consecutive lines whose numbers (uint16) stand between two addresses."""
+    for at in range(begin, end, 2):
+        position = load_uint16(at)
+        word = lines + 8 * (position >> 6)
+        store_int64(word, load_int64(word) & ~(np.int64(1) << (position & 63)))
+
+
+# --- Loose entries -----------------------------------------------------------------------------------------
+
+
+@inlined
+def fails(row: int, entry: int, brief: int) -> int:
+    """1 if the key is outside the interval of a loose entry, else 0; below its low, the difference wraps around."""
+    key = load_int64(row + 8 * (brief >> 16))
+    return above(key - load_int64(entry), load_int64(entry + 8))
+
+
+@inlined
+def margin(codes: int, brief: int) -> int:
+    """How far the event's code is inside the codes of an entry: negative if outside, zero if that is to be seen."""
+    code = load_uint8(codes + (brief >> 16))
+    return lesser(code - (brief & 255), (brief >> 8 & 255) - code)
+
+
+@inlined
+def least_margin(briefs: int, first: int, end: int, codes: int, tests: int) -> int:
+    """Negative if the event fails a loose entry, zero if keys must tell; the first tests are read even if absent."""
+    least = 256
+    for i in range(first, first + tests):
+        least = lesser(least, margin(codes, load_uint32(briefs + 4 * i)) + ((end - 1 - i) >> 63 & 512))
+    for i in range(first + tests, end):
+        least = lesser(least, margin(codes, load_uint32(briefs + 4 * i)))
+    return least
+
+
+@inlined
+def fails_any(loose: int, briefs: int, first: int, end: int, row: int) -> int:
+    """1 if a key is outside the interval of a loose entry, else 0."""
+    wrong = 0
+    for i in range(first, end):
+        wrong |= fails(row, loose + 16 * i, load_uint32(briefs + 4 * i))
+    return wrong
+
+
+@piece
+def clear_failing(index: int, tile: int, keys: int, codes: int, count: int, lines: int, scratch: int) -> None:
+    """Clear the rows that fail a loose entry: list those that are left, test them, clear."""
+    loose_bits = load_line(part(index, PART_LOOSE_BITS) + LINE_BYTES * tile)
+    begins = part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile
+    loose, briefs = part(index, PART_LOOSE), part(index, PART_BRIEFS)
+    tests = load_int32(part(index, PART_TILE_TABLE) + 16 * tile + 4)
+    words = scratch + FAILED_BYTES + 8 * VISITS_MAX
+    bases, found = words + WORDS_BYTES // 2, words + WORDS_BYTES
+    listed = 0
+    for i in range(count):
+        line = and_lines(load_line(lines + LINE_BYTES * i), loose_bits)
+        listed += list_words(line, TILE_ROWS * i, words + 8 * listed, bases + 8 * listed)
+    for first in range(0, listed, WORDS_AT_ONCE):
+        candidates = 0
+        for i in range(first, min(first + WORDS_AT_ONCE, listed)):
+            candidates += expand_word(load_int64(words + 8 * i), load_int64(bases + 8 * i), found + 4 * candidates)
+        end = scratch
+        for i in range(candidates):
+            candidate = load_int32(found + 4 * i)
+            row, code = load_int64(keys + 8 * (candidate >> 9)), load_int64(codes + 8 * (candidate >> 9))
+            place = begins + 4 * (candidate & (TILE_ROWS - 1))
+            first_entry, last_entry = load_int32(place), load_int32(place + 4)
+            least = least_margin(briefs, first_entry, last_entry, code, tests)
+            store_uint16(end, candidate)
+            if least == 0:
+                end += 2 * fails_any(loose, briefs, first_entry, last_entry, row)
+            else:
+                end += 2 * (least >> 63 & 1)
+        clear_positions(lines, scratch, end)
