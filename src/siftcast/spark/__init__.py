@@ -13,8 +13,8 @@
     ss.read_matches("matches")                                # each event exactly once, with the version it met
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history` for
-what the network needs to know, and `streaming` for streams, which keep their state in folders. All other transforms are
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
+for what the network needs to know, and `streaming` for streams, which keep their state in folders. All other transforms are
 functions from DataFrame to DataFrame and keep none.
 """
 

@@ -34,6 +34,7 @@ def demo(
     seed: int = 7,
     engine: str = "auto",
     seconds_max: Annotated[float, Parameter(name="--seconds-max")] = 40.0,
+    spark: bool = True,
 ) -> int:
     """Show what Siftcast does, on generated stock quotes, in under two minutes.
 
@@ -51,8 +52,11 @@ def demo(
         The matching engine.
     seconds_max
         When to stop matching, if it is not done by then.
+    spark
+        Show the stream on Spark as well.
     """
     from siftcast.interfaces.cli.demo_run import DemoRun
+    from siftcast.interfaces.cli.demo_stream import show_stream
 
     console = out()
     console.print(Rule("Siftcast: every event reaches exactly those whose filter it satisfies"))
@@ -67,7 +71,8 @@ def demo(
     verdict = "all agree" if not differing else f"{differing} DIFFER"
     text = f"Compared with trying every filter on {compared:,} of the quotes: {verdict}."
     console.print(Panel(Text(text, "bold green" if not differing else "bold red"), expand=False))
-    return OK if not differing else DEFECT
+    streamed = not spark or show_stream(run.events, console)
+    return OK if streamed and not differing else DEFECT
 
 
 def _show_market(run: DemoRun, console: Console) -> None:
