@@ -91,7 +91,7 @@ def scan(case: Case, keys: Array) -> Array:
     return np.flatnonzero(matches)
 
 
-def check(index: TileIndex, case: Case) -> None:
+def check_index(index: TileIndex, case: Case) -> None:
     """All four ways to ask give the scan's answer, with and without an alive bitmap."""
     assert np.array_equal(np.sort(index.order), np.arange(case.rows))
     live = np.unpackbits(case.alive.view(np.uint8), bitorder="little")
@@ -124,24 +124,44 @@ cases = st.builds(
 @given(case=cases)
 @settings(max_examples=150, deadline=None)
 def test_index_agrees_with_a_scan(case: Case) -> None:
-    check(case.build(), case)
+    check_index(case.build(), case)
+
+
+@pytest.mark.parametrize("exact_rows_min", [0.0, 0.4, float("inf")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_and_filtered_tiles_agree_with_a_scan(
+    kind: str, exact_rows_min: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siftcast.matching.tiles.packing.EXACT_ROWS_MIN", exact_rows_min)
+    case = make_case(seed=7, rows=5_000, dims=12, most=10, kind=kind, points=0.2, skew=1, events=100)
+    index = case.build()
+    exact = index.describe()["exact_tiles"]
+    # In between, some of these cases mix both kinds of tiles.
+    assert exact_rows_min == 0.4 or exact == (index.tiles if exact_rows_min == 0 else 0)
+    check_index(index, case)
+
+
+def test_more_events_than_a_block_visit_filtered_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("siftcast.matching.tiles.packing.EXACT_ROWS_MIN", float("inf"))
+    case = make_case(seed=8, rows=3_000, dims=6, most=5, kind="uniform", points=0.0, skew=0, events=1_100)
+    check_index(case.build(), case)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_tiles_agree_with_a_scan(kind: str) -> None:
     case = make_case(seed=1, rows=40_000, dims=6, most=5, kind=kind, points=0.3, skew=1, events=60)
-    check(case.build(), case)
+    check_index(case.build(), case)
 
 
 def test_two_hundred_dimensions_agree_with_a_scan() -> None:
     case = make_case(seed=2, rows=20_000, dims=200, most=6, kind="uniform", points=0.2, skew=0, events=40)
-    check(case.build(), case)
+    check_index(case.build(), case)
 
 
 def test_more_than_512_tiles_and_several_blocks_agree_with_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("siftcast.matching.tiles.index.PAIRS_MAX", 1)
     case = make_case(seed=3, rows=300_000, dims=4, most=3, kind="uniform", points=0.0, skew=1, events=8)
-    check(case.build(), case)
+    check_index(case.build(), case)
 
 
 def test_identical_rows_all_match_or_none() -> None:
@@ -156,7 +176,7 @@ def test_identical_rows_all_match_or_none() -> None:
         np.array([[5, 0], [5, 9], [4, 0], [6, 0], [5, 8], [5, -3], [MISSING, 0]]),
         np.full(80, 2**64 - 1, np.uint64),
     )
-    check(case.build(), case)
+    check_index(case.build(), case)
 
 
 def test_no_event_gives_an_empty_answer() -> None:
@@ -171,7 +191,7 @@ def test_arrays_restore_the_index_even_when_unaligned() -> None:
     for name, array in case.build().arrays().items():
         raw = bytearray(b"x") + array.tobytes()
         stored[name] = np.frombuffer(raw, np.uint8)[1:].copy().view(array.dtype).reshape(array.shape)
-    check(TileIndex.from_arrays(stored), case)
+    check_index(TileIndex.from_arrays(stored), case)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +209,12 @@ def test_bad_entries_are_refused(wrong: dict[str, list[int]]) -> None:
     entry = {"row": [0], "dim": [0], "low": [1], "high": [2]} | wrong
     with pytest.raises(ValueError, match=r"must|outside"):
         TileIndex.build(rows=1, dims=1, **{name: np.array(value, np.int64) for name, value in entry.items()})
+
+
+def test_more_dimensions_than_an_index_can_hold_are_refused() -> None:
+    none = np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match="65535 dims"):
+        TileIndex.build(rows=1, dims=65_536, row=none, dim=none, low=none, high=none)
 
 
 def test_two_intervals_of_one_row_on_one_dimension_are_refused() -> None:
@@ -212,16 +238,17 @@ def test_keys_and_bitmaps_of_the_wrong_shape_are_refused() -> None:
 def test_portable_kernels_agree_with_a_scan() -> None:
     """The loops that replace compress instructions, forced by a target without them."""
     program = (
-        "from tests.property.test_tile_index import check, make_case, KINDS\n"
-        "from siftcast.matching.tiles import lines\n"
+        "from tests.property.test_tile_index import check_index, make_case, KINDS\n"
+        "from siftcast.matching.tiles import lines, packing\n"
         "assert not lines.COMPRESSES\n"
-        "for seed, kind in enumerate(KINDS):\n"
-        "    case = make_case(seed=seed, rows=3000, dims=5, most=5, kind=kind, points=0.3, skew=1)\n"
-        "    check(case.build(), case)\n"
+        "for packing.EXACT_ROWS_MIN in (0.0, float('inf')):\n"
+        "    for seed, kind in enumerate(KINDS):\n"
+        "        case = make_case(seed=seed, rows=3000, dims=5, most=5, kind=kind, points=0.3, skew=1)\n"
+        "        check_index(case.build(), case)\n"
     )
     path = os.pathsep.join(["src", ".", *sys.path])
     environment = os.environ | {"NUMBA_CPU_NAME": "generic", "PYTHONPATH": path}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 0
 
 
 def test_the_digest_of_what_kernels_compile_in_is_current() -> None:

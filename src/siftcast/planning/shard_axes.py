@@ -1,12 +1,12 @@
 """An attribute cut into zones for shards, and where on it a filter can be true.
 
-A shard axis needs no schema and no domain, unlike an axis of a content space: its zones divide *all* values of one kind,
-numbers, strings, booleans or timestamps, in their own order, and the outer two are open.
+A shard axis needs no schema and no domain, unlike an axis of a content space: its zones divide *all* values of one
+kind, numbers, strings, booleans or timestamps, in their own order, and the outer two are open.
 
     symbol: 'F', 'N'        zone 0  symbol < 'F'     zone 1  'F' <= symbol < 'N'     zone 2  'N' <= symbol
 
-An event whose attribute is missing, null, NaN or of another kind has no zone. So a filter has zones only if it cannot be
-true for such an event; otherwise `ranges` says None, and the filter belongs to no zone but to those that span.
+An event whose attribute is missing, null, NaN or of another kind has no zone. So a filter has zones only if it cannot
+be true for such an event; otherwise `ranges` says None, and the filter belongs to no zone but to those that span.
 
 `ranges` may give more than the filter allows, never less: a term of an AND that says nothing about the attribute is
 left out. It reads templates, not trees: of `symbol = ? AND price < ?` only the first literal is looked at, which makes
@@ -122,7 +122,7 @@ class InterestReader:
         return ((low, high),) if low < high else ()
 
     def _steps(self, template: Template) -> _Steps | None:
-        """The comparisons with literals that bound the attribute; none where it is not mentioned, None if there is more."""
+        """The comparisons that bound the attribute; none where it is not mentioned, None if there is more to it."""
         tree = template.tree
         if not self._mentioned(tree):
             return ()

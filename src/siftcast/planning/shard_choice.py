@@ -1,15 +1,15 @@
 """Choosing where to cut subscriptions into shards, from a sample of them and one of the events.
 
 Each attribute that filters name and events have is tried. Places to cut are values that occur in the samples; the
-attribute is cut there so that no zone has much more than its share of subscriptions and events: the load of a stretch is
-the mean of its share of both, cut exactly by `split_line`. So memory, which follows the subscriptions, and time, which
-follows the events as well, are both within twice an even share. Rejected: the product of the two, which is no sum over
-stretches and leaves zones without events as large as the memory; popularity^α · volume, the load of Kyra's servers,
-for which subscriptions that nobody publishes for weigh nothing, though they need memory all the same.
+attribute is cut there so that no zone has much more than its share of subscriptions and events: the load of a stretch
+is the mean of its share of both, cut exactly by `split_line`. So memory, which follows the subscriptions, and time,
+which follows the events as well, are both within twice an even share. Rejected: the product of the two, which is no sum
+over stretches and leaves zones without events as large as the memory; popularity^α · volume, the load of Kyra's
+servers, for which subscriptions that nobody publishes for weigh nothing, though they need memory all the same.
 
 What counts in the end is what an event costs. It is copied to each of its shards, and matched against what is in them:
 
-    cost = Σ over zones, share of events · (parts · COPY + subscriptions)   + the same for the span, where the share is 1
+    cost = Σ over zones, share of events · (parts · COPY + subscriptions)   + the same for the span, with share 1
 
 The cheapest attribute is taken; then, for those that span it, a second one if it saves another tenth.
 """
@@ -58,16 +58,16 @@ def choose_shards(filters: Sequence[Filter], events: EventSample, *, total: int,
     lines: list[str] = []
     while len(plan.axes) < AXES_MAX and left and shards > 1:
         used = {axis.attribute for axis in plan.axes}
-        tried = [
-            (trial, _joined(plan, trial, scale))
-            for name in _names(filters, left, events)
-            if name[0] not in used and (trial := _try(name, filters, left, events[name], len(left) * scale, plan))
-        ]
+        names = [name for name in _names(filters, left, events) if name[0] not in used]
+        trials = {name: _try(name, filters, left, events[name], len(left) * scale, plan) for name in names}
+        tried = [(trial, _joined(plan, trial, scale)) for trial in trials.values() if trial is not None]
+        useless = [name[0] for name, trial in trials.items() if trial is None]
         if not tried:
+            lines += _useless(useless)
             break
         trial, best = min(tried, key=lambda each: _cost(each[1]))
         taken = _cost(best) < _WORTH * _cost(plan)
-        lines += _lines(plan, tried, best if taken else None)
+        lines += [*_lines(plan, tried, best if taken else None), *_useless(useless)]
         if not taken:
             break
         plan, left = best, trial.spans
@@ -96,7 +96,7 @@ def _try(
     """An attribute cut for the subscriptions that are left; None where nothing is gained."""
     attribute, kind = name
     reader = InterestReader(tuple(attribute.split(".")), kind)
-    wanted = {index: found for index in left if (found := reader.ranges(filters[index])) is not None}
+    wanted = {index: ranges for index in left if (ranges := reader.ranges(filters[index])) is not None}
     present = [value for value in values if value is not None]
     zones = max(2, min(plan.asked, round(plan.asked * amount / max(1, plan.total) * len(wanted) / len(left))))
     for _ in range(2):  # the second time without those that turned out to span, which would blur the loads
@@ -163,9 +163,7 @@ def _lines(before: ShardPlan, tried: Sequence[tuple[_Trial, ShardPlan]], best: S
     """How each attribute would do, in words."""
     whole = before.counts[-1] / max(1, before.total)
     who = "all subscriptions" if not before.axes else f"the {whole:.1%} that span {before.axes[-1].attribute}"
-    lines = [
-        f"For {who}, by what an event then costs ({COPY:,} · copies + subscriptions met; without: {_cost(before):,.0f}):"
-    ]
+    lines = [f"For {who}, by the cost of an event ({COPY:,} · copies + subscriptions met; uncut {_cost(before):,.0f}):"]
     width = max(len(trial.axis.attribute) for trial, _ in tried)
     for trial, plan in sorted(tried, key=lambda each: _cost(each[1])):
         mark = "→" if plan is best else " "
@@ -176,3 +174,8 @@ def _lines(before: ShardPlan, tried: Sequence[tuple[_Trial, ShardPlan]], best: S
     if best is None:
         lines.append(f"   None saves {1 - _WORTH:.0%}.")
     return lines
+
+
+def _useless(names: Sequence[str]) -> list[str]:
+    why = f"no subscription fits into {REPLICAS_MAX} of its zones, or it has a single value"
+    return [f"   {name}: {why}" for name in names]

@@ -1,7 +1,7 @@
 """Which shard keeps which subscription, and why: the plan of sharded matching.
 
     axis 0   zone 0 │ zone 1 │ … │ zone k      subscriptions that want a few zones of the first attribute
-    axis 1   zone 0 │ …                        of the others, those that want a few zones of a second one, if there is one
+    axis 1   zone 0 │ …                        of the others, those that want a few zones of a second
     span     part 0 │ part 1 │ …               all others, divided by a hash of their id
 
 A zone with more subscriptions than a shard should hold is divided by the same hash. A shard is one part of one zone, or
@@ -13,8 +13,8 @@ Invariants, from which "same results as one matcher" follows:
  2. An event goes to all parts of its zone on each axis, of which there is at most one, and to all parts of the span.
  3. A subscription in zones of an axis can be true only for events that have one of those zones (`shard_axes`).
 
-By 2 and 3 an event meets every subscription that it can satisfy. By 1 and 2 it meets it once, though copies of it are in
-several zones: so results need no distinct().
+By 2 and 3 an event meets every subscription that it can satisfy. By 1 and 2 it meets it once, though copies of it are
+in several zones: so results need no distinct().
 
 Zones and parts cover whatever may come, so a plan made from old data is still right, only less balanced.
 """
@@ -96,7 +96,7 @@ class ShardPlan:
         spans = f"{self.counts[-1]:,} ({self.counts[-1] / total:.1%}) span, in {self.parts[-1]} of them"
         lines = [
             f"{self.shards} shards for {self.total:,} subscriptions, cut along {names}; {spans}.",
-            f"An event goes to {self.copies:.2f} shards on average and meets {self.met / total:.2%} of the subscriptions; "
+            f"An event goes to {self.copies:.2f} shards on average, meets {self.met / total:.2%} of the subscriptions; "
             f"a subscription is kept {placed / max(1, total - self.idle):.2f} times.",
         ]
         if self.idle:

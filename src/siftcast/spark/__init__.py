@@ -14,12 +14,13 @@
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
 event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
-for what the network needs to know, and `streaming` for streams, which keep their state in folders. All other transforms are
-functions from DataFrame to DataFrame and keep none.
+for what the network needs to know, and `streaming` for streams, which keep their state in folders. All other
+transforms are functions from DataFrame to DataFrame and keep none.
 """
 
 from pyspark.sql import SparkSession
 
+from siftcast.planning.shard_plan import ShardPlan
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
@@ -33,7 +34,7 @@ from siftcast.spark.progress import Progress, progress_now, watch
 from siftcast.spark.schemas import DEAD_LETTERS, SUBSCRIPTIONS, Output, spark_type
 from siftcast.spark.session import active_session, is_connect, session
 from siftcast.spark.shard_matching import match_sharded
-from siftcast.spark.shard_planning import ShardPlan, shard_plan
+from siftcast.spark.shard_planning import shard_plan
 from siftcast.spark.statistics import Statistics, statistics
 from siftcast.spark.stream_output import read_batches, read_dead_letters, read_matches
 from siftcast.spark.stream_progress import BatchReceipt, StreamProgress, StreamTotals

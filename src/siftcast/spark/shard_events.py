@@ -1,6 +1,6 @@
 """The shards of an event, as expressions that Spark evaluates by itself.
 
-Events need no Python to find their shards: a balanced tree of comparisons with the cuts of an axis gives the zone, which
+Events need no Python to find their shards: a balanced tree of comparisons with the cuts of an axis gives the zone. It
 costs the JVM some 20 ns, where carrying every event to Python and back costs half a microsecond and more. The tree must
 put each value where Python's comparison of values puts the bounds of filters (`model.values`), so only columns
 are used whose types order alike on both sides:
@@ -11,7 +11,7 @@ are used whose types order alike on both sides:
     boolean               as 0 and 1
     timestamp, date       as microseconds since 1970; a date is its midnight in UTC
 
-An attribute of any other type (decimals, timestamps without a zone) is never cut; filters on it span, and match as ever.
+An attribute of any other type (decimals, timestamps without a zone) is never cut; filters on it span, and match.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _attribute(events: t.StructType, attribute: str) -> tuple[Column, t.DataType
 
 
 def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
-    """An array of all shards to which a numbered event goes, that of its first zone in front; empty if there are none."""
+    """An array of all shards to which a numbered event goes, that of its first zone in front; may be empty."""
     axes = [
         _axis_shards(events, axis, [plan.shards_of_zone(first + zone) for zone in range(len(axis))])
         for axis, first in zip(plan.axes, plan.first_zones[:-1], strict=True)

@@ -1,23 +1,23 @@
 """Matching beyond one worker's memory: subscriptions in shards, events sent to theirs.
 
     subscriptions ─▶ mapInArrow(parse, place) ─▶ (shard, 0, subscription) ─┐
-                                                                           ├─▶ one partition a shard, sorted ─▶ mapInArrow
-    events ────────▶ place, explode ───────────▶ (shard, 1, event) ────────┘       subscriptions first: build a matcher,
-                                                                                   then events: match batch after batch
+                                                                           ├─▶ a partition a shard, sorted ─▶ mapInArrow
+    events ────────▶ place, explode ───────────▶ (shard, 1, event) ────────┘     subscriptions first: build a matcher,
+                                                                                 then events: match batch after batch
 
 This is a cogroup, made of a union, a shuffle and a sort, as Spark's own is. `cogroup().applyInArrow` itself hands a
-group over as two whole tables and wants its result as a third: for one shard of 160,000 subscriptions and 300,000 events
-that match 20 each, 1.1 GiB beside the matcher, growing with the events. Here events stream past, so a worker needs
-the memory of one matcher and of one batch, however many events there are. Rejected as well: saved matchers in a shared
-folder, which a cluster need not have and which nobody would clean up.
+group over as two whole tables and wants its result as a third: memory that grows with the events and their matches
+(MEASURE). Here events stream past, so a worker needs the memory of one matcher and of one batch, however many events
+there are. Rejected as well: saved matchers in a shared folder, which a cluster need not have and which nobody would
+clean up.
 
 **Pairs** need nothing more: an event meets a subscription once (`planning.shard_plan` has the proof).
 
 **Lists** of an event that goes to several shards are put together again, by a number given to each event before it is
-copied. Spark may run a task again when a machine is lost; rows may then come in another order, and numbers by order would
-silently join the matches of two events. So beside its place the number has 64 random bits, drawn anew each time a
-task runs: copies of different runs never join, the copy that carries the event is missed, and the query fails
-instead of answering wrongly.
+copied. Spark may run a task again when a machine is lost; rows may then come in another order, and numbers by order
+would silently join the matches of two events. So beside its place the number has 64 random bits, drawn anew each time a
+task runs: copies of different runs never join, the copy that carries the event is missed, and the query fails instead
+of answering wrongly.
 """
 
 from __future__ import annotations

@@ -119,15 +119,15 @@ class Journal:
     def sources(self) -> Iterator[str]:
         """Every row that was read, as it came; only where lots are kept with their sources."""
         for lot in range(1, self.lots + 1):
-            yield from self._read(lot)["source"].to_pylist()
+            yield from self._read(lot, "source")["source"].to_pylist()
 
     def refused(self, lots: Iterable[int]) -> list[DeadLetter]:
         """The letters of some lots."""
         letters: list[DeadLetter] = []
         for lot in lots:
-            table = self._read(lot)
+            table = self._read(lot, "code", "reason", "source")
             bad = table.filter(table["code"].is_valid())
-            texts = (bad[name].to_pylist() for name in ("code", "reason", "source"))
+            texts = (column.to_pylist() for column in bad.columns)
             letters += [DeadLetter("subscriptions", *row) for row in zip(*texts, strict=True)]
         return letters
 
@@ -139,9 +139,9 @@ class Journal:
         """The subscriptions after the first so many lots: id, filter, dialect."""
         net: dict[str, tuple[str, str | None]] = {}
         for lot in range(1, lots + 1):
-            table = self._read(lot)
+            table = self._read(lot, "op", "id", "filter", "dialect")
             made = table.filter(table["op"].is_valid())
-            columns = (made[name].to_pylist() for name in ("op", "id", "filter", "dialect"))
+            columns = (column.to_pylist() for column in made.columns)
             for op, id, filter_, dialect in zip(*columns, strict=True):
                 if op == "remove":
                     del net[id]
@@ -167,8 +167,8 @@ class Journal:
         write_once(numbered_path(self._plans, plan.batch, _PLANS), msgspec.json.encode(plan))
         numbered_path(self._plans, plan.batch - PLANS_KEPT, _PLANS).unlink(missing_ok=True)
 
-    def _read(self, lot: int) -> pa.Table:
-        return pa.parquet.read_table(self._path(lot))
+    def _read(self, lot: int, *columns: str) -> pa.Table:
+        return pa.parquet.read_table(self._path(lot), columns=list(columns))
 
 
 def subscription_table(rows: Iterable[tuple[str, str, str | None]]) -> pa.Table:

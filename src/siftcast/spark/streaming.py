@@ -78,11 +78,15 @@ class StreamQuery:
         try:
             if timeout_s is None:
                 self.query.awaitTermination()
-                return True
-            return bool(self.query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # takes fractions too
+                ended = True
+            else:
+                ended = bool(self.query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # takes fractions too
         except PySparkException as error:
             self._raise(error)
             raise
+        if ended:
+            self._take_back()
+        return ended
 
     def process_all_available(self) -> None:
         """Waits until everything that is there now has been matched."""
@@ -100,6 +104,10 @@ class StreamQuery:
         if self._runner.between_batches.acquire(timeout=timeout_s):
             self._runner.between_batches.release()
         self.query.stop()
+        self._take_back()
+
+    def _take_back(self) -> None:
+        """Frees what the workers hold; a micro-batch that was cut off may still be on its way out, and need it."""
         if self._runner.between_batches.acquire(blocking=False):
             self._standing.close()
             self._runner.between_batches.release()

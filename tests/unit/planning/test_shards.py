@@ -144,7 +144,7 @@ def test_the_attribute_that_separates_is_cut_so_that_no_zone_is_much_larger_than
     text = plan.explain()
     assert "cut along symbol" in text
     assert "→ symbol" in text
-    assert " price " in text
+    assert "price: no subscription fits" in text
     assert all(repr(cut) in text for cut in plan.axes[0].cuts)
     assert "0 (0.0%) span" in text
 

@@ -14,13 +14,12 @@ tile order and ``order`` maps them to rows.
 
 Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 2 ns if the
 tile is filtered and 5 to 10 ns if it is exact, and 10 to 15 ns for each row that a filtered tile leaves to be
-tested. What limits it now: a million sparse rows leave twice as many rows to test as match, because thin slots have
-wide lines (narrower ones cost memory, and the index streams through the cache once a block of 1024 events); after
-that, hits are written to a thousand places.
+tested. What limits it now: testing rows takes most of the time on a million sparse rows. With 12 ends a filter line,
+2340 rows were tested for 1014 matches, because thin slots have wide lines; 6 ends, used now, are a little faster
+but take more memory, and the index streams through the cache once a block of 1024 events.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
-hopeless); testing rows in every tile (one test
-of a row costs as much as two slots, and dense tiles leave dozens).
+hopeless); testing rows in every tile (where many rows are left, that is twice as slow as clearing bits).
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from .lines import LINE_BYTES, TILE_ROWS
 from .ordering import Int64Array, IntArray, code_entries, group_entries, order_rows
 
 MISSING: int = int(np.iinfo(np.int64).min)
+DIMS_MAX = (1 << 16) - 1  # A brief holds a dimension in 16 bits.
 PAIRS_MAX = 1 << 20  # Pairs of an event and a tile in one block; bounds the scratch space to 80 MB.
 
 Bitmap = NDArray[np.uint64]
@@ -194,8 +194,8 @@ def check_entries(*, rows: int, dims: int, row: IntArray, dim: IntArray, low: In
     """Refuse entries that the index would silently misread."""
     if not len(row) == len(dim) == len(low) == len(high):
         raise ValueError("row, dim, low and high must have the same length")
-    if rows < 0 or dims < 0 or rows >= 1 << 31:
-        raise ValueError(f"an index holds 0 to 2**31 - 1 rows, not {rows} (dims={dims})")
+    if not (0 <= rows < 1 << 31 and 0 <= dims <= DIMS_MAX):
+        raise ValueError(f"an index must have 0 to 2**31 - 1 rows and 0 to {DIMS_MAX} dims, not {rows} and {dims}")
     if len(row) == 0:
         return
     if row.min() < 0 or row.max() >= rows or dim.min() < 0 or dim.max() >= dims:

@@ -1,7 +1,8 @@
 """The order of rows in a tile index: rows that match the same events become neighbours.
 
 A tile is skipped as a whole when none of its rows can match, so the order decides how many tiles an event
-visits. Dimensions are ranked: selective equality first, then the most common, then the narrowest. A row is
+visits. Dimensions are ranked: selective equality first, then the most common (or the rarest, see below), then the
+narrowest. A row is
 described by its first dimensions in that rank, a and b; rows are sorted by ::
 
     [dimension and key of a leading equality]   a   b   cell of a   cell of b
@@ -14,7 +15,8 @@ such rows of one a form a lump that is cut by a alone.
 Common dimensions come first because naming them costs little: most rows share them, so few groups arise and
 much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions, an
 event visits 370 tiles with 17 slots each, against 810 with 9 when the rarest come first. A third level (980 tiles
-with 8) does not help.
+with 8) does not help. With 200 dimensions it is the other way round: common groups would hold a few rows of each
+rare dimension, which no slot filters, so the rarest come first (about a third of the time).
 
 Cost: a counting sort of the entries and one sort of the rows (one more for leading equalities). Rejected: a k-d
 tree (equal in pruning for two dimensions, slower to build); a fixed number of cells (a tile would cover several, or a
@@ -39,6 +41,7 @@ EDGES_MAX = 255  # So that a code, the number of edges at or below a key, fits i
 SAMPLE_MAX = 1 << 16
 LEVELS = 2  # Dimensions that name a group.
 GROUP_ROWS_MIN = 4 * TILE_ROWS
+THIN_SHARE = 1 / 20  # Of the rows of a tile: about what gives a dimension a slot.
 KEY_MAX = np.iinfo(np.int64).max
 
 
@@ -233,5 +236,7 @@ def rank_dims(entries: Entries, codes: Codes) -> tuple[Int64Array, int]:
         # Two in three leaves room for a few ranges on an attribute that is meant for equality.
         points[dim] = (entries.low[part] == entries.high[part]).mean() > 2 / 3 and width[dim] < 1 / 16
     rank = np.empty(entries.dims, np.int64)
-    rank[np.lexsort((width, -count, ~points))] = np.arange(entries.dims)
+    # Where most entries are on dimensions too rare for a slot in a mixed tile, those must name the groups instead.
+    thin = count[count < THIN_SHARE * entries.rows].sum() > len(entries.row) / 4
+    rank[np.lexsort((width, count if thin else -count, ~points))] = np.arange(entries.dims)
     return rank, int(points.sum())

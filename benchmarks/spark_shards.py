@@ -1,0 +1,149 @@
+"""Sharded matching on Spark: how time grows with events and with subscriptions, and 5,000,000 subscriptions at once.
+
+    python -m benchmarks.spark_shards --growth     two tables; about 5 minutes on two idle cores
+    python -m benchmarks.spark_shards --large      5,000,000 subscriptions within 16 GiB; about 10 minutes
+
+Not part of `make bench`, because of the time and the memory. The clock is the wall clock: Spark works in many
+processes. Memory is the sum of the resident memory of this process, the JVM and all workers, looked at twice a second;
+pages that they share count each time, so the figure is an upper bound.
+
+Subscriptions are made by Spark from their number, so that none exists in the driver: 85 % want a symbol and a band of
+prices, 10 % a narrow band of any symbol's, and 5 % join two attributes by OR, which no cut can separate. Some symbols
+are more popular than others, up to a hundredth of all. An event matches about 10 of 5,000,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from time import perf_counter
+
+from pyspark.sql import DataFrame, SparkSession
+
+from siftcast import spark as ss
+
+GIB = 2**30
+SYMBOLS = 10_000
+_LOOKED_S = 0.5
+
+_RANDOM = "(pmod(xxhash64(id, {0}), 1000000007) / 1000000007)"
+_SYMBOL = f"format_string('S%05d', cast({SYMBOLS} * pow({_RANDOM}, 2) as int))"
+_PRICE = "round(1000 * " + _RANDOM + ", 2)"
+
+
+def make_events(spark: SparkSession, count: int) -> DataFrame:
+    """Quotes: a symbol, a price, a volume."""
+    volume = f"cast(1000000 * {_RANDOM.format(13)} as long)"
+    return spark.range(count).selectExpr(
+        "id AS number", f"{_SYMBOL.format(11)} AS symbol", f"{_PRICE.format(12)} AS price", f"{volume} AS volume"
+    )
+
+
+def make_subscriptions(spark: SparkSession, count: int) -> DataFrame:
+    """Filters of three forms, numbered from 0."""
+    symbol, price = _SYMBOL.format(21), _PRICE.format(22)
+    text = f"""CASE
+        WHEN id % 20 < 17
+        THEN format_string("symbol = '%s' AND price BETWEEN %.2f AND %.2f", {symbol}, {price}, {price} + 5)
+        WHEN id % 20 < 19 THEN format_string("price BETWEEN %.2f AND %.2f", {price}, {price} + 0.01)
+        ELSE format_string("symbol = '%s' AND price < 3 OR volume = %d", {symbol}, cast({price} * 1000 as long)) END"""
+    return spark.range(count).selectExpr("concat('s', id) AS id", f"{text} AS filter")
+
+
+class MemoryWatch:
+    """The most memory that this process and its descendants have held together."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(_LOOKED_S):
+            self.peak_bytes = max(self.peak_bytes, family_bytes())
+
+
+def family_bytes() -> int:
+    """The resident memory of this process and all below it."""
+    parents: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                lines = (folder / "status").read_text(encoding="utf-8").splitlines()
+            except OSError:
+                continue  # it has ended meanwhile
+            fields = dict(line.split(":", 1) for line in lines if ":" in line)
+            parents[int(folder.name)] = int(fields["PPid"])
+            sizes[int(folder.name)] = int(fields.get("VmRSS", "0").split()[0]) * 1024
+    family = {os.getpid()}
+    while grown := {process for process, parent in parents.items() if parent in family} - family:
+        family |= grown
+    return sum(sizes.get(process, 0) for process in family)
+
+
+def run(spark: SparkSession, folder: Path, events: int, subscriptions: int, shards: int | None = None) -> list[object]:
+    """One row: sizes, seconds to plan, seconds to match, pairs, shards and copies."""
+    wanted, published = (folder / f"{name}" for name in (f"subscriptions{subscriptions}", f"events{events}"))
+    if not wanted.exists():
+        make_subscriptions(spark, subscriptions).write.parquet(str(wanted))
+    if not published.exists():
+        make_events(spark, events).write.parquet(str(published))
+    table, rows = spark.read.parquet(str(wanted)), spark.read.parquet(str(published))
+    start = perf_counter()
+    plan = ss.shard_plan(rows, table, shards=shards)
+    planned = perf_counter()
+    found = ss.match_sharded(rows, table, plan=plan).count()
+    done = perf_counter()
+    sys.stderr.write(plan.explain() + "\n")
+    return [events, subscriptions, planned - start, done - planned, found, plan.shards, plan.copies]
+
+
+def show(rows: list[list[object]]) -> None:
+    """A table for a terminal and for Markdown alike."""
+    sys.stdout.write("| events | subscriptions | plan (s) | match (s) | pairs | shards | copies of an event |\n")
+    sys.stdout.write("|---:|---:|---:|---:|---:|---:|---:|\n")
+    for row in rows:
+        sys.stdout.write("| {:,} | {:,} | {:.1f} | {:.1f} | {:,} | {} | {:.2f} |\n".format(*row))
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_shards", description=__doc__.split("\n")[0])
+    parser.add_argument("--growth", action="store_true", help="time against events and subscriptions, about 5 minutes")
+    parser.add_argument("--large", action="store_true", help="one large run with its memory, about 10 minutes")
+    parser.add_argument("--subscriptions", type=int, default=5_000_000, help="of the large run (default: 5,000,000)")
+    parser.add_argument("--events", type=int, default=200_000, help="of the large run (default: 200,000)")
+    options = parser.parse_args()
+    if not (options.growth or options.large):
+        parser.print_help()
+        return 0
+    spark = ss.session("siftcast shards")
+    with tempfile.TemporaryDirectory(prefix="siftcast-shards-") as name:
+        folder = Path(name)
+        if options.growth:
+            run(spark, folder, 1_000, 1_000)  # the JVM and the kernels get warm
+            show([run(spark, folder, 100_000, count) for count in (50_000, 100_000, 200_000, 400_000)])
+            show([run(spark, folder, count, 100_000) for count in (50_000, 100_000, 200_000, 400_000, 800_000)])
+        if options.large:
+            with MemoryWatch() as memory:
+                row = run(spark, folder, options.events, options.subscriptions)
+            show([row])
+            sys.stdout.write(f"most memory, driver, JVM and workers together: {memory.peak_bytes / GIB:.1f} GiB\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
