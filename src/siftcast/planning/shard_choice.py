@@ -63,7 +63,6 @@ def choose_shards(filters: Sequence[Filter], events: EventSample, *, total: int,
         tried = [(trial, _joined(plan, trial, scale)) for trial in trials.values() if trial is not None]
         useless = [name[0] for name, trial in trials.items() if trial is None]
         if not tried:
-            lines += _useless(useless)
             break
         trial, best = min(tried, key=lambda each: _cost(each[1]))
         taken = _cost(best) < _WORTH * _cost(plan)

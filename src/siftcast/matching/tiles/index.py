@@ -45,7 +45,8 @@ class TileIndex:
     """An immutable index over conjunctions of intervals; see the module for how it works."""
 
     __slots__ = (
-        "_address", "_arrays", "_descriptor", "_lists_hits", "_row_bits", "_scratch", "dims", "order", "rows", "tiles"
+        "_address", "_arrays", "_descriptor", "_hits_expected", "_lists_hits", "_row_bits", "_scratch", "dims", "order",
+        "rows", "tiles",
     )  # fmt: skip
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -60,6 +61,7 @@ class TileIndex:
         self._lists_hits = bool((arrays["tile_table"][:-1, 2] == 0).any())
         self._descriptor, self._address = self._describe_parts()
         self._scratch: list[tuple[Int64Array, Int64Array]] = []
+        self._hits_expected = 0.0
 
     @classmethod
     def build(
@@ -85,18 +87,43 @@ class TileIndex:
         bits = self._row_bits if alive is None else alive
         result: tuple[Positions, Int64Array]
         if self._lists_hits:
-            *found, hits = kernels.match_hits(self._address, keys, bits, scratch, hits)
+            *found, hits = kernels.match_hits(self._address, keys, bits, scratch, hits, self._room(len(keys)))
             result = tuple(found)
         else:
-            result = kernels.match_pairs(self._address, keys, bits, scratch, pairs)
+            result = kernels.match_pairs(self._address, keys, bits, scratch, pairs, self._room(len(keys)))
+        self._hits_expected = len(result[0]) / max(len(keys), 1)
         # A stack of scratch spaces serves threads without a lock: pop and append are atomic.
         self._scratch.append((scratch, hits))
         return result
+
+    def _room(self, events: int) -> Positions:
+        """Space for about as many hits as the last batch had.
+
+        Made by NumPy, which asks for huge pages: touching fresh small ones can take longer than matching.
+        """
+        return np.empty(int(events * self._hits_expected * 1.1) + 64, np.int32)
 
     def match_one(self, keys: Int64Array, alive: Bitmap | None = None) -> Positions:
         """Positions that match one event, ascending."""
         result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
         return result
+
+    def match_event(self, keys: int, alive: int, doubles: int) -> Positions:
+        """As ``match_one``, on the addresses of keys and bitmap, which must be right; fastest to call.
+
+        The first ``doubles`` keys are numbers as floats, which are turned into keys on the way.
+        """
+        result: Positions = kernels.match_event(self._address, keys, alive, doubles)
+        return result
+
+    def exists_event(self, keys: int, alive: int, doubles: int) -> bool:
+        """As ``exists``, likewise."""
+        return kernels.exists_event(self._address, keys, alive, doubles)
+
+    @property
+    def all_alive(self) -> Bitmap:
+        """The bitmap in which every row lives."""
+        return self._row_bits
 
     def exists(self, keys: Int64Array, alive: Bitmap | None = None) -> bool:
         """Whether any row matches one event."""

@@ -177,24 +177,65 @@ def exists_many(index: int, keys: Any, alive: Any) -> Any:
 
 
 @kernel
+def exists_event(index: int, keys: int, alive: int, doubles: int) -> bool:
+    """As exists_one on bare addresses, which Python hands over fastest; the first keys are doubles still."""
+    turn_doubles(keys, doubles)
+    space = make_scratch(index)
+    found = exists_at(index, keys, alive, address_of(space))
+    hold(space)
+    return found
+
+
+@kernel
+def match_event(index: int, keys: int, alive: int, doubles: int) -> Any:
+    """As match_one on bare addresses; the first keys are doubles still."""
+    turn_doubles(keys, doubles)
+    return positions_at(index, keys, alive)
+
+
+@kernel
 def match_one(index: int, keys: Any, alive: Any) -> Any:
     """Positions of the rows that match one event, ascending."""
     check_arguments(index, keys, keys.size, alive)
+    return positions_at(index, address_of(keys), address_of(alive))
+
+
+@inlined
+def turn_doubles(keys: int, count: int) -> None:
+    """Turns the bits of doubles into keys, in place."""
+    for at in range(keys, keys + 8 * count, 8):
+        store_int64(at, double_key(load_int64(at)))
+
+
+@piece
+def double_key(bits: int) -> int:
+    """The key of a double, given its bits: they ascend with the number; NaN becomes MISSING."""
+    if bits < 0:
+        bits ^= 0x7FFFFFFFFFFFFFFF
+        if bits == -1:  # minus zero
+            bits = 0
+    if bits > 0x7FF0000000000000 or bits < -0x7FF0000000000001:  # beyond the infinities
+        return -0x8000000000000000
+    return bits
+
+
+@piece
+def positions_at(index: int, keys: int, alive: int) -> Any:
     space = make_scratch(index)
     scratch = (address_of(space) + 63) & ~63
     words = scratch + part(index, PART_VISIT_BYTES)
     rows = words + WORDS_BYTES
     codes = rows + 8 * part(index, PART_SUMMARIES)
     tiles = codes + row_bytes(part(index, PART_DIMS))
-    code_keys(index, address_of(keys), codes, rows)
+    code_keys(index, keys, codes, rows)
     count = list_tiles(index, rows, words, tiles)
     line_space = np.empty(8 * count + 8, np.int64)
     lines = (address_of(line_space) + 63) & ~63
-    store_int64(words, address_of(keys))
+    store_int64(words, keys)
     store_int64(words + 8, codes)
     for i in range(count):
         line = lines + LINE_BYTES * i
-        exact_line(index, load_int32(tiles + 4 * i), words, words + 8, address_of(alive), line, scratch)
+        exact_line(index, load_int32(tiles + 4 * i), words, words + 8, alive, line, scratch)
     total = count_lines(lines, count)
     positions = np.empty(total + 64, np.int32)
     expand_lines(lines, tiles, count, words, address_of(positions))
@@ -215,8 +256,11 @@ def pairs_bytes(visit: int, dims: int, summaries: int, tiles: int, pairs: int) -
 
 
 @kernel
-def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int) -> Any:
-    """Positions that match each event, one event after the other, and the events' offsets among them."""
+def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, positions: Any) -> Any:
+    """Positions that match each event, one event after the other, and the events' offsets among them.
+
+    The positions are written to the array given, as far as it reaches.
+    """
     check_arguments(index, keys, keys.shape[1], alive)
     tiles, dims, events = part(index, PART_TILES), keys.shape[1], keys.shape[0]
     scratch = (address_of(space) + 63) & ~63
@@ -229,7 +273,6 @@ def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int) -> An
     by_tile = lines + LINE_BYTES * pairs
     pair_tiles = by_tile + 8 * pairs
     offsets = np.zeros(events + 1, np.int64)
-    positions = np.empty(0, np.int32)
     total, event = 0, 0
     while event < events:
         block_keys = address_of(keys) + 8 * event * dims
@@ -333,7 +376,7 @@ def hits_bytes(visit: int, dims: int, summaries: int, tiles: int) -> int:
 
 
 @kernel
-def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any) -> Any:
+def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, positions: Any) -> Any:
     """As match_pairs, by way of hits; also returns the space for hits, which may have grown."""
     check_arguments(index, keys, keys.shape[1], alive)
     dims, events = keys.shape[1], keys.shape[0]
@@ -346,7 +389,6 @@ def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any) -> Any:
     mark_bytes = LINE_BYTES * part(index, PART_TILE_LINES)
     masks = marks + BLOCK_EVENTS * mark_bytes
     offsets = np.zeros(events + 1, np.int64)
-    positions = np.empty(0, np.int32)
     for event in range(0, events, BLOCK_EVENTS):
         block = min(BLOCK_EVENTS, events - event)
         groups = (block + 63) >> 6

@@ -26,6 +26,7 @@ import numpy as np
 from siftcast.matching.contract import Int64Array
 from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import MISSING
+from siftcast.matching.tiles.kernels import double_key
 from siftcast.model.intervals import BOTTOM, TOP, Cut
 from siftcast.model.values import Kind, microseconds
 
@@ -36,7 +37,6 @@ Dimension = tuple[Path, Kind | str]  # an attribute, and the kind of value (or P
 KEY_MAX = int(np.iinfo(np.int64).max)
 KEY_MIN = MISSING + 1
 EXACT_MAX = 2**53
-_INFINITY_KEY = 0x7FF0000000000000
 _pack, _unpack = struct.Struct("<d").pack, struct.Struct("<q").unpack
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -58,24 +58,11 @@ def number_key(number: int | float) -> int:
 @kernel
 def number_keys(numbers: FloatArray) -> Int64Array:
     """The keys of many numbers; NaN becomes MISSING."""
+    bits = numbers.view(np.int64)
     keys = np.empty(len(numbers), np.int64)
-    keys[:] = numbers.view(np.int64)
-    turn_numbers(keys, len(keys))
+    for place in range(len(numbers)):
+        keys[place] = double_key(bits[place])
     return keys
-
-
-@kernel
-def turn_numbers(keys: Int64Array, count: int) -> None:
-    """Turns the bits of doubles into keys, in place."""
-    for place in range(count):
-        bits = keys[place]
-        if bits < 0:
-            bits ^= KEY_MAX
-            if bits == -1:  # minus zero
-                bits = 0
-        if bits > _INFINITY_KEY or bits < -_INFINITY_KEY - 1:  # beyond the infinities: NaN
-            bits = MISSING
-        keys[place] = bits
 
 
 def number_range(low: Cut, high: Cut) -> tuple[int, int, bool]:

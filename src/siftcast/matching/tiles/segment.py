@@ -41,6 +41,7 @@ class Segment(ABC):
         self.index = rows.build_index() if index is None else index
         self.live = len(rows)
         self._alive: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
+        self._alive_at = int(self.index.all_alive.ctypes.data)
         self._event_keys = EventKeys(list(rows.entries), rows.ranks)
 
     @property
@@ -54,9 +55,10 @@ class Segment(ABC):
 
     def exists(self, event: Attributes) -> bool:
         """Whether an event satisfies any filter."""
-        held = self._event_keys.take(event)
-        found = self.index.exists(held[0], self._alive)
-        self._event_keys.give_back(held)
+        reader = self._event_keys
+        held = reader.take(event)
+        found = self.index.exists_event(held[2], self._alive_at, reader.numbers)
+        reader.give_back(held)
         return found
 
     @abstractmethod
@@ -75,6 +77,7 @@ class Segment(ABC):
     def restore_alive(self, bits: np.ndarray[tuple[int], np.dtype[np.uint64]], live: int) -> None:
         """Takes over the state of a saved segment."""
         self._alive = _aligned_copy(bits)
+        self._alive_at = int(self._alive.ctypes.data)
         self.live = live
 
     def live_rows(self) -> RowSet:
@@ -101,13 +104,15 @@ class Segment(ABC):
     def _kill(self, position: int) -> None:
         if self._alive is None:
             self._alive = first_bits(len(self.rows), self.index.tiles * 512)
+            self._alive_at = int(self._alive.ctypes.data)
         word, bit = position >> 6, position & 63
         self._alive[word] &= ~np.uint64(1 << bit)
 
     def _positions(self, event: Attributes) -> Int32Array:
-        held = self._event_keys.take(event)
-        positions = self.index.match_one(held[0], self._alive)
-        self._event_keys.give_back(held)
+        reader = self._event_keys
+        held = reader.take(event)
+        positions = self.index.match_event(held[2], self._alive_at, reader.numbers)
+        reader.give_back(held)
         return positions
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
