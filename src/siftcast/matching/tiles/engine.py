@@ -90,29 +90,29 @@ class Tiles(Engine):
 
     def find(self, event: Attributes, limit: int | None = None) -> Sequence[int]:
         self._counts["single"] += 1
-        if len(self._staged) > STAGED_MAX:
+        if self._staged.size > STAGED_MAX:
             self._flush()
-        if not self._staged and len(self._segments) == 1:
+        if not self._staged.size and len(self._segments) == 1:
             (segment,) = self._segments.values()
             found: Sequence[int] = segment.find(event)  # type: ignore[assignment]  # an array of slots is one too
             return found if limit is None else found[:limit]
         slots = list(chain.from_iterable(segment.find(event) for segment in self._segments.values()))
-        if self._staged:
-            self._counts["staged_checks"] += len(self._staged)
+        if self._staged.size:
+            self._counts["staged_checks"] += self._staged.size
             slots += self._staged.find(event)
         return slots if limit is None else slots[:limit]
 
     def exists(self, event: Attributes) -> bool:
-        if len(self._staged) > STAGED_MAX:
+        if self._staged.size > STAGED_MAX:
             self._flush()
         for segment in self._segments.values():
             if segment.exists(event):
                 return True
-        return any(True for _ in self._staged.find(event)) if self._staged else False
+        return self._staged.size > 0 and any(True for _ in self._staged.find(event))
 
     def find_batch(self, events: pa.Table) -> BatchResult:
         self._counts["batch"] += events.num_rows
-        if not self._segments and len(self._staged) * events.num_rows <= STAGED_WORK_MAX:
+        if not self._segments and self._staged.size * events.num_rows <= STAGED_WORK_MAX:
             return find_rows(self, events)
         self._flush()
         columns = KeyColumns(events)
@@ -127,11 +127,11 @@ class Tiles(Engine):
     # -- segments ------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        if not self._staged:
+        if not self._staged.size:
             return
         self._counts["flushes"] += 1
         staged, self._staged = self._staged, Stage()
-        self._home[np.fromiter(staged, np.int64, len(staged))] = _NOWHERE
+        self._home[np.fromiter(staged, np.int64, staged.size)] = _NOWHERE
         loader = self.bulk()
         loader.add_stage(staged)
         loader.finish()
@@ -204,7 +204,7 @@ class Tiles(Engine):
                 }
                 for segment in segments
             ],
-            "staged": len(self._staged),
+            "staged": self._staged.size,
             "undecided": len(self._undecided),
             "verified": sum(segment.verified for segment in segments if isinstance(segment, GeneralSegment)),
             "events": {"single": self._counts["single"], "batch": self._counts["batch"]},
