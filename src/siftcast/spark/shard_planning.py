@@ -29,7 +29,7 @@ from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.shard_events import numbered, place_column
 
 SAMPLE = 10_000
-SHARD_SUBSCRIPTIONS = 200_000  # about 150 MB as a matcher; see docs/spark-shards.md
+SHARD_SUBSCRIPTIONS = 200_000  # with which a worker needs about 400 MiB in all
 SHARDS_MIN = 4
 _SHOWN = 3
 _IDLE, _REJECTED = -1, -2

@@ -181,7 +181,9 @@ def test_demo_matches_explains_and_agrees_with_every_filter(run):
 
 
 def test_demo_stops_when_its_time_is_up(run):
-    outcome = run("demo", "--no-spark", "--events", 200_000, "--subscriptions", 300, "--engine", "brute_force", "--seconds-max", 0)
+    outcome = run(
+        "demo", "--no-spark", "--events", 200_000, "--subscriptions", 300, "--engine", "brute_force", "--seconds-max", 0
+    )
     assert outcome.status == 0
     assert "then time was up" in outcome.out
 
