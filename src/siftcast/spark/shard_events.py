@@ -1,8 +1,9 @@
 """The shards of an event, as expressions that Spark evaluates by itself.
 
 Events need no Python to find their shards: a balanced tree of comparisons with the cuts of an axis gives the zone. The
-way to Python and back, half a microsecond and more for each event, is gone only once, to be matched. The tree must put each value where Python's comparison of values puts the bounds of filters (`model.values`), so only columns
-are used whose types order alike on both sides:
+way to Python and back, half a microsecond and more for each event, is gone only once, to be matched. The tree must put
+each value where Python's comparison of values puts the bounds of filters (`model.values`), so only columns are used
+whose types order alike on both sides:
 
     whole numbers         compared with the cut rounded up, as integers; a cut beyond 64 bits is above them all
     float, double         as doubles; NaN has no zone; -0.0 is 0.0 for both
