@@ -196,7 +196,7 @@ class TemplateCache:
     def add(self, text: str, literals: Literals, template: Template) -> None:
         """Remembers a template, if the split of its text finds the very literals that the lexer found."""
         parts = _LITERAL.split(text)
-        if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in text:
+        if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in "".join(parts[::2]):
             return
         entry = _Entry(template, literals.negative, literals.timestamps)
         remember(self._entries, (*parts[::2], *literals.types), entry, _CACHE_MAX)
