@@ -1,7 +1,8 @@
 """Plain NumPy: compare whole columns of bounds with the event.
 
-Bounds are 32-bit integers in contiguous columns and the temporary arrays are reused, which makes this the fastest
-plain scan we know. Where a workload has symbols, subscriptions are grouped by symbol and an event scans its group.
+`NumPyScan` is what a person writes, on columns of 32-bit integers; goals are set against it. `NumPyTunedScan` reuses
+its temporary arrays, which nearly halves its time at a million subscriptions; it is shown beside. Where a workload has
+symbols, subscriptions are grouped by symbol and an event scans its group.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ class NumPyScan(Peer):
         self._lows = [np.ascontiguousarray(column) for column in workload.lows]
         self._highs = [np.ascontiguousarray(column) for column in workload.highs]
         self._events = workload.events
-        self._keep = np.empty(len(workload), bool)
-        self._test = np.empty(len(workload), bool)
 
     def ask(self, count: int) -> Callable[[], list[Rows]]:
         events = list(self._events[:count])
@@ -41,6 +40,26 @@ class NumPyScan(Peer):
 
     def scan(self, event: Array) -> Array:
         """A mask of the subscriptions that match."""
+        keep = (self._lows[0] <= event[0]) & (event[0] <= self._highs[0])
+        for low, high, value in zip(self._lows[1:], self._highs[1:], event[1:], strict=True):
+            keep &= (low <= value) & (value <= high)
+        return keep
+
+
+class NumPyTunedScan(NumPyScan):
+    """The same without making any array on the way."""
+
+    name = "NumPy tuned"
+    tuned = True
+
+    def __init__(self, workload: BoxWorkload) -> None:
+        super().__init__(workload)
+        if workload.symbols:
+            raise LeftOut("the scan by symbol is far faster")
+        self._keep = np.empty(len(workload), bool)
+        self._test = np.empty(len(workload), bool)
+
+    def scan(self, event: Array) -> Array:
         keep, test = self._keep, self._test
         keep.fill(True)
         for low, high, value in zip(self._lows, self._highs, event, strict=True):

@@ -54,6 +54,7 @@ class Tiles(Engine):
         self._staged = Stage()
         self._undecided: dict[int, Filter] = {}
         self._segments: dict[int, Segment] = {}
+        self._only: Segment | None = None  # the one segment there is, while nothing is staged: the usual case
         self._serial = 0
         self._home: Int32Array = np.full(16, _NOWHERE, np.int32)  # by slot: the segment's serial number
         self._code: Int32Array = np.zeros(16, np.int32)  # by slot: the code in that segment
@@ -65,6 +66,7 @@ class Tiles(Engine):
         self._reserve(slot)
         self._staged.add(slot, filter_)
         self._home[slot] = _STAGED
+        self._only = None
 
     def bulk(self) -> Loader:
         return Loader(self._undecided, self._install)
@@ -90,12 +92,11 @@ class Tiles(Engine):
 
     def find(self, event: Attributes, limit: int | None = None) -> Sequence[int]:
         self._counts["single"] += 1
+        if self._only is not None:
+            found: Sequence[int] = self._only.find(event)  # type: ignore[assignment]  # an array of slots is one too
+            return found if limit is None else found[:limit]
         if self._staged.size > STAGED_MAX:
             self._flush()
-        if not self._staged.size and len(self._segments) == 1:
-            (segment,) = self._segments.values()
-            found: Sequence[int] = segment.find(event)  # type: ignore[assignment]  # an array of slots is one too
-            return found if limit is None else found[:limit]
         slots = list(chain.from_iterable(segment.find(event) for segment in self._segments.values()))
         if self._staged.size:
             self._counts["staged_checks"] += self._staged.size
@@ -103,6 +104,8 @@ class Tiles(Engine):
         return slots if limit is None else slots[:limit]
 
     def exists(self, event: Attributes) -> bool:
+        if self._only is not None:
+            return self._only.exists(event)
         if self._staged.size > STAGED_MAX:
             self._flush()
         for segment in self._segments.values():
@@ -151,6 +154,7 @@ class Tiles(Engine):
         self._serial += 1
         self._segments[serial] = segment
         self._reserve(int(segment.slots.max()))
+        self._only = segment if len(self._segments) == 1 and not self._staged.size else None
         codes = segment.live_codes()  # the slots of dead ones may have been given to others since
         self._home[segment.slots[codes]] = serial
         self._code[segment.slots[codes]] = codes
@@ -176,6 +180,7 @@ class Tiles(Engine):
     def _merge(self, serials: Sequence[int]) -> None:
         self._counts["merges"] += 1
         segments = [self._segments.pop(serial) for serial in serials]
+        self._only = None
         rows: RowSet = merge_rows([segment.live_rows() for segment in segments])
         if not len(rows):
             return

@@ -108,12 +108,13 @@ class TileIndex:
         result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
         return result
 
-    def match_event(self, keys: int, alive: int, doubles: int) -> Positions:
+    def match_event(self, keys: int, alive: int, doubles: int, names: Positions) -> Positions:
         """As ``match_one``, on the addresses of keys and bitmap, which must be right; fastest to call.
 
-        The first ``doubles`` keys are numbers as floats, which are turned into keys on the way.
+        The first ``doubles`` keys are numbers as floats, which are turned into keys on the way. Instead of a position
+        comes what ``names`` has there.
         """
-        result: Positions = kernels.match_event(self._address, keys, alive, doubles)
+        result: Positions = kernels.match_event(self._address, keys, alive, doubles, names)
         return result
 
     def exists_event(self, keys: int, alive: int, doubles: int) -> bool:

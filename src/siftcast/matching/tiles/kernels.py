@@ -187,10 +187,13 @@ def exists_event(index: int, keys: int, alive: int, doubles: int) -> bool:
 
 
 @kernel
-def match_event(index: int, keys: int, alive: int, doubles: int) -> Any:
-    """As match_one on bare addresses; the first keys are doubles still."""
+def match_event(index: int, keys: int, alive: int, doubles: int, names: Any) -> Any:
+    """As match_one on bare addresses, with names[position] for each position; the first keys are doubles still."""
     turn_doubles(keys, doubles)
-    return positions_at(index, keys, alive)
+    positions = positions_at(index, keys, alive)
+    for i in range(positions.size):
+        positions[i] = names[positions[i]]
+    return positions
 
 
 @kernel

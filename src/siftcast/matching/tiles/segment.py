@@ -108,12 +108,13 @@ class Segment(ABC):
         word, bit = position >> 6, position & 63
         self._alive[word] &= ~np.uint64(1 << bit)
 
-    def _positions(self, event: Attributes) -> Int32Array:
+    def _named_positions(self, event: Attributes, names: Int32Array) -> Int32Array:
+        """What `names` has for each position that matches."""
         reader = self._event_keys
         held = reader.take(event)
-        positions = self.index.match_event(held[2], self._alive_at, reader.numbers)
+        found = self.index.match_event(held[2], self._alive_at, reader.numbers, names)
         reader.give_back(held)
-        return positions
+        return found
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
         keys = np.empty((events.rows, self.index.dims), np.int64)
@@ -135,7 +136,7 @@ class PlainSegment(Segment):
         return self._slots
 
     def find(self, event: Attributes) -> Int32Array:
-        return self._slots.take(self._positions(event))
+        return self._named_positions(event, self._slots)
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
@@ -161,6 +162,7 @@ class GeneralSegment(Segment):
         self._owner_of: Int32Array = numbers.astype(np.int32)
         self._by_owner: Int64Array = np.argsort(self._owner_of, kind="stable")
         self._starts: Int64Array = np.searchsorted(self._owner_of[self._by_owner], np.arange(len(owners) + 1))
+        self._numbers: Int32Array = np.arange(len(rows), dtype=np.int32)
         self._demands = rows.residues.ordered(self.index.order)
         self._undecided = undecided
         self.verified = 0
@@ -170,7 +172,7 @@ class GeneralSegment(Segment):
         return self._slots
 
     def find(self, event: Attributes) -> list[int]:
-        positions = self._positions(event)
+        positions = self._named_positions(event, self._numbers)
         if len(positions) == 0:
             return []
         offsets = np.array([0, len(positions)], np.int64)
