@@ -50,7 +50,7 @@ class Predicate(Protocol):
     def evaluate(self, attributes: Attributes) -> Truth: ...
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """An attribute of the event, by its path: `a.b` reaches the key `a.b`, else `b` inside `a`.
 
     As a predicate by itself it asks whether a boolean attribute is true.
@@ -73,7 +73,7 @@ class Reference(msgspec.Struct, frozen=True):
         return value if isinstance(value, bool) else None
 
 
-class Literal(msgspec.Struct, frozen=True, eq=False):
+class Literal(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A constant; None is NULL. TRUE, FALSE and NULL are predicates as well.
 
     Equality distinguishes types, since Python holds `1 == 1.0 == True` and a filter does not.
@@ -102,7 +102,7 @@ class Literal(msgspec.Struct, frozen=True, eq=False):
         return self.constant if isinstance(self.constant, bool) else None
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True, gc=False):
     """`left operator right`; unknown unless both sides are values of one kind."""
 
     operator: str
@@ -113,7 +113,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return compare(self.operator, self.left.value(attributes), self.right.value(attributes))
 
 
-class Between(msgspec.Struct, frozen=True):
+class Between(msgspec.Struct, frozen=True, gc=False):
     """`operand [NOT] BETWEEN low AND high`, both ends included: `low <= operand AND operand <= high`."""
 
     operand: Operand
@@ -128,7 +128,7 @@ class Between(msgspec.Struct, frozen=True):
         return negate(conjoin((above, below)), self.negated)
 
 
-class In(msgspec.Struct, frozen=True):
+class In(msgspec.Struct, frozen=True, gc=False):
     """`operand [NOT] IN (option, …)`: the disjunction of equalities, so a NULL option leaves "no" unknown."""
 
     operand: Operand
@@ -140,7 +140,7 @@ class In(msgspec.Struct, frozen=True):
         return negate(disjoin(compare("=", value, option.constant) for option in self.options), self.negated)
 
 
-class Like(msgspec.Struct, frozen=True):
+class Like(msgspec.Struct, frozen=True, gc=False):
     """`operand [NOT] LIKE 'pattern'`, with `%` for any text, `_` for one character, `\\` to escape either."""
 
     operand: Operand
@@ -152,7 +152,7 @@ class Like(msgspec.Struct, frozen=True):
         return negate(self.pattern.matches(value), self.negated) if isinstance(value, str) else None
 
 
-class IsNull(msgspec.Struct, frozen=True):
+class IsNull(msgspec.Struct, frozen=True, gc=False):
     """`operand IS [NOT] NULL`: missing and null are alike; any other value, comparable or not, is not null."""
 
     operand: Operand
@@ -164,7 +164,7 @@ class IsNull(msgspec.Struct, frozen=True):
         return (value is None) is not self.negated
 
 
-class Not(msgspec.Struct, frozen=True):
+class Not(msgspec.Struct, frozen=True, gc=False):
     """True where the term is false; unknown stays unknown."""
 
     term: Predicate
@@ -173,7 +173,7 @@ class Not(msgspec.Struct, frozen=True):
         return negate(self.term.evaluate(attributes), True)
 
 
-class And(msgspec.Struct, frozen=True):
+class And(msgspec.Struct, frozen=True, gc=False):
     """False where any term is false, true where all are true, unknown otherwise."""
 
     terms: tuple[Predicate, ...]
@@ -182,7 +182,7 @@ class And(msgspec.Struct, frozen=True):
         return conjoin(term.evaluate(attributes) for term in self.terms)
 
 
-class Or(msgspec.Struct, frozen=True):
+class Or(msgspec.Struct, frozen=True, gc=False):
     """True where any term is true, false where all are false, unknown otherwise."""
 
     terms: tuple[Predicate, ...]

@@ -53,8 +53,9 @@ class Filter:
             raise FilterError(f"unknown dialect '{dialect}'; known: {', '.join(DIALECTS)}")
         if not isinstance(text, str):
             raise FilterError(f"a filter is text, not {type(text).__name__}")
-        template, values = parser(text, limits)
-        return cls(template, values)
+        self = cls.__new__(cls)  # a million filters are made here; calling __init__ would add a tenth
+        self.template, self.values = parser(text, limits)
+        return self
 
     @classmethod
     def of(cls, expression: Predicate) -> Filter:

@@ -213,11 +213,13 @@ class _Parser:
             raise self._error("LIKE needs a pattern", "a string such as 'IBM%'")
         pattern = self._literal_slot(Kind.STRING, at)
         self._agree(start, operand, pattern)
-        try:
-            LikePattern(str(self.literals.values[-1]))
-        except ValueError as error:
-            self._position = at
-            raise self._error(str(error), "") from None
+        text = str(self.literals.values[-1])
+        if "\\" in text:  # the only thing that can be wrong with a pattern
+            try:
+                LikePattern(text)
+            except ValueError as error:
+                self._position = at
+                raise self._error(str(error), "") from None
         return Like(operand, PatternSlot(pattern.index), negated)  # type: ignore[arg-type]
 
     # -- values --------------------------------------------------------------------------------------

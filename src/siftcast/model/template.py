@@ -45,7 +45,7 @@ _CACHE_MAX = 16_384  # about 50 MB at worst
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
 
 
-class Slot(msgspec.Struct, frozen=True):
+class Slot(msgspec.Struct, frozen=True, gc=False):
     """The place of a literal in a template."""
 
     index: int
@@ -55,7 +55,7 @@ class Slot(msgspec.Struct, frozen=True):
         raise LookupError("a template must be bound to literals before it can be evaluated")
 
 
-class PatternSlot(msgspec.Struct, frozen=True):
+class PatternSlot(msgspec.Struct, frozen=True, gc=False):
     """The place of a LIKE pattern in a template."""
 
     index: int
@@ -154,7 +154,7 @@ class Literals:
         return Slot(index, kind)
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, frozen=True, gc=False):
     template: Template
     negative: list[int]
     timestamps: list[int]
