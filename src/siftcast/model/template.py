@@ -158,6 +158,7 @@ class _Entry(msgspec.Struct, frozen=True, gc=False):
     template: Template
     negative: list[int]
     timestamps: list[int]
+    as_read: bool  # whether literals need nothing further done to them
 
 
 class TemplateCache:
@@ -178,12 +179,14 @@ class TemplateCache:
             return None
         parts = _LITERAL.split(text)
         try:
-            values = _decode("[" + ",".join(parts[1::2]).replace("'", '"') + "]")
+            values = _decode(f"[{','.join(parts[1::2])}]".replace("'", '"'))
         except (msgspec.DecodeError, UnicodeError):  # UnicodeError: a lone surrogate
             return None
         entry = self._entries.get((*parts[::2], *map(type, values)))
         if entry is None:
             return None
+        if entry.as_read:
+            return entry.template, values
         for index in entry.negative:
             values[index] = -values[index]
         try:
@@ -198,5 +201,6 @@ class TemplateCache:
         parts = _LITERAL.split(text)
         if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in "".join(parts[::2]):
             return
-        entry = _Entry(template, literals.negative, literals.timestamps)
+        as_read = not literals.negative and not literals.timestamps
+        entry = _Entry(template, literals.negative, literals.timestamps, as_read)
         remember(self._entries, (*parts[::2], *literals.types), entry, _CACHE_MAX)
