@@ -18,7 +18,6 @@ from benchmarks.peers import (
     NumPyScan,
     NumPySparseScan,
     NumPySymbolScan,
-    NumPyTunedScan,
     Peer,
     PeerClass,
     PredicateLoop,
@@ -37,7 +36,6 @@ SINGLE_EVENTS = 200
 CHECKED_EVENTS = 10
 ALL_PEERS: tuple[PeerClass, ...] = (
     NumPyScan,
-    NumPyTunedScan,
     NumPySparseScan,
     NumPySymbolScan,
     SQLiteRTree,
@@ -147,11 +145,8 @@ def _report(
     times = {timing.name: timing.us_per_event for timing in timings}
     report.compare(Comparison(name, matches, times, left_out))
     ours = times[OURS]
-    tuned = {peer.name for peer in ALL_PEERS if peer.tuned}
-    best = min((time, peer) for peer, time in times.items() if peer != OURS and peer not in tuned)
+    best = min((time, peer) for peer, time in times.items() if peer != OURS)
     report.add(f"{name}: match_batch", best[0] / ours, "×", "higher", goal=goal, note=f"the {best[1]}")
-    for peer in tuned & times.keys():
-        report.add(f"{name}: match_batch, {peer}", times[peer] / ours, "×", "higher")
     report.add(f"{name}: match_batch time", ours, "µs/event", "lower")
 
 

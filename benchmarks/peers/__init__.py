@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from benchmarks.peers.contract import LeftOut, Peer, PeerClass
 from benchmarks.peers.duckdb_join import DuckDBJoin
-from benchmarks.peers.numpy_scan import NumPyScan, NumPySparseScan, NumPySymbolScan, NumPyTunedScan
+from benchmarks.peers.numpy_scan import NumPyScan, NumPySparseScan, NumPySymbolScan
 from benchmarks.peers.predicate_loop import PredicateLoop
 from benchmarks.peers.spatial_index import SpatialIndex
 from benchmarks.peers.sqlite_rtree import SQLiteRTree
@@ -20,7 +20,6 @@ __all__ = [
     "NumPyScan",
     "NumPySparseScan",
     "NumPySymbolScan",
-    "NumPyTunedScan",
     "Peer",
     "PeerClass",
     "PredicateLoop",

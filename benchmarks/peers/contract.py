@@ -18,7 +18,6 @@ class Peer(ABC):
     """Somebody else's way to find the matching subscriptions."""
 
     name: ClassVar[str]
-    tuned: ClassVar[bool] = False  # whether it goes beyond what people write; such are shown, but set no goal
 
     @abstractmethod
     def __init__(self, workload: BoxWorkload) -> None:
