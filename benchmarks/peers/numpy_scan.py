@@ -42,7 +42,8 @@ class NumPyScan(Peer):
         keep = (self._lows[0] <= event[0]) & (event[0] <= self._highs[0])
         for low, high, value in zip(self._lows[1:], self._highs[1:], event[1:], strict=True):
             keep &= (low <= value) & (value <= high)
-        return keep
+        found: Array = keep
+        return found
 
 
 class NumPySparseScan(Peer):
