@@ -166,6 +166,11 @@ def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_
         driver = start_driver(tmp_path, "available now" if version == 4 else "")
     _, said = driver.communicate(timeout=240)
     assert driver.returncode == 0, said
+    # A start that first finishes the micro-batch it was killed in may leave the newest file to the next start.
+    if done(tmp_path) < FILES:
+        driver = start_driver(tmp_path, "available now")
+        _, said = driver.communicate(timeout=240)
+        assert driver.returncode == 0, said
 
     receipts = ss.read_batches(tmp_path / "output")
     versions = [receipt.version for receipt in receipts]
