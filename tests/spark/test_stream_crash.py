@@ -150,7 +150,7 @@ def wait_for(driver, root, batches):
 
 @pytest.mark.skipif(
     os.environ.get("HYPOTHESIS_PROFILE") != "soak",
-    reason="known to fail: at times it ends with one receipt fewer than files, cause not found yet; runs in make soak",
+    reason="fails at times, one receipt fewer than files, cause not found yet; runs in make soak",
 )
 def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_path):
     events, changes = tmp_path / "events", tmp_path / "changes"
