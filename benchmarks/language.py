@@ -1,7 +1,7 @@
 """How fast filters are read, and how fast one is asked about one event.
 
-The goals are judged on filters of four plain comparisons. They were missed on the texts used first, which mixed in
-BETWEEN, IN, LIKE and OR (now the row without a goal), and on a shared form read after 30,000 others.
+Distinct filters are judged twice: four plain comparisons, and four terms of all operators joined by AND and OR, over
+a thousand attributes each. Texts are new in each piece; terms repeat, as they do wherever attributes are fewer than filters.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _measure_parsing(settings: Settings, report: Report) -> None:
     note = "four comparisons each, other literals"
     report.add("parse filters of one template", rate["template"], "/s", "higher", goal=GOAL_TEMPLATE, note=note)
     note = "four terms each: IN, LIKE, BETWEEN, NOT, OR"
-    report.add("parse distinct filters of all operators", rate["mixed"], "/s", "higher", note=note)
+    report.add("parse distinct filters of all operators", rate["mixed"], "/s", "higher", goal=GOAL_DISTINCT, note=note)
 
 
 def _rate(texts: list[str], settings: Settings) -> float:

@@ -2,11 +2,22 @@
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from siftcast.model import Filter, FilterError, sql
-from siftcast.model.template import TemplateCache
+from siftcast.model.errors import FilterLimitError
+from siftcast.model.limits import FilterLimits
+from siftcast.model.template_cache import TemplateCache
+
+
+class NoCache(TemplateCache):
+    """Everything takes the full way."""
+
+    def find(self, text, parse):
+        return None
+
 
 # Characters that could make the split and the lexer disagree, or the array of literals mean something else.
 PIECES = ["a", "\\", '"', '","', '",', ',"', "[", "]", "{", ":", ",", "''", "\\'", "\\\\", "\\n", "\\%", "\\u0041", "%"]
@@ -73,7 +84,7 @@ def test_parsing_after_texts_of_the_same_form_equals_parsing_afresh(skeleton, da
     texts = [filled(skeleton, filling) for filling in fillings]
     afresh = []
     for text in texts:
-        with patch.object(sql, "_cache", TemplateCache()):
+        with patch.object(sql, "_cache", NoCache()):
             afresh.append(outcome(text))
     with patch.object(sql, "_cache", TemplateCache()):
         assert [outcome(text) for text in texts] == afresh
@@ -104,3 +115,65 @@ def test_a_form_seen_with_strings_does_not_swallow_a_number_between_double_quote
             outcome(f"a = {literal} AND b = {literal} AND c = {literal}")
         found = Filter.parse("""a = 'x",' AND b = 5 AND c = ',"z'""")
     assert found.values == ['x",', 5, ',"z']
+
+
+# Terms whose beginnings and ends could be mistaken for those of others once they are joined.
+TERMS = [
+    "a = {}",
+    "b<{}",
+    "NOT c >= {}",
+    "NOT NOT a = {}",
+    "d BETWEEN {} AND {}",
+    "d NOT BETWEEN - {} AND +{}",
+    "d BETWEEN a AND {}",
+    "d BETWEEN {} AND b",
+    "{} < a",
+    "{} = {}",
+    "a IN ({}, {})",
+    "a LIKE {}",
+    "a IS NOT NULL",
+    "flag",
+    "TRUE",
+    "timestamp > {}",
+    "at > TIMESTAMP {}",
+    "at BETWEEN TIMESTAMP {} AND TIMESTAMP {}",
+    "(a = {}",
+    "b = {})",
+    "(a = {})",
+    "(a = {} AND {} < b)",
+    "NOT (a = {} OR b = {})",
+    "`x AND y` = {}",
+    "`x",
+    "y`",
+    "a = {} b",
+    "a = \x01",
+    "a = {}\x02",
+    "",
+]
+joints = st.sampled_from([" AND ", " OR ", " and ", "\n Or\t", " AND NOT ", " AND(", ") OR ", " ANDY "])
+plain_literals = st.sampled_from(["1", "2.5", "'x'", "'2024-05-01'", "'a AND b'", "0", "1e5", "'it''s'", "007", "x"])
+
+
+@st.composite
+def joined_terms(draw):
+    terms = draw(st.lists(st.sampled_from(TERMS), min_size=1, max_size=5))
+    text = terms[0] + "".join(draw(joints) + term for term in terms[1:])
+    return text.format(*[draw(plain_literals) for _ in range(text.count("{}"))])
+
+
+@given(st.lists(joined_terms(), min_size=1, max_size=6))
+@example(["a = 1 AND b<2 OR NOT c >= 'x'", "b<3 OR a = 4 AND b<5", "a = 1 AND b<2"])
+def test_filters_put_together_from_known_terms_equal_those_the_parser_reads_whole(texts):
+    with patch.object(sql, "_cache", NoCache()):
+        afresh = [outcome(text) for text in texts]
+    with patch.object(sql, "_cache", TemplateCache()):
+        assert [outcome(text) for text in texts] == afresh
+        assert [outcome(text) for text in texts] == afresh
+
+
+def test_limits_hold_for_filters_put_together_from_known_terms():
+    Filter.parse("limited_a = 1 AND limited_b = 2 AND NOT NOT limited_c = 3")
+    with pytest.raises(FilterLimitError):
+        Filter.parse("limited_b = 2 AND limited_a = 1", limits=FilterLimits(terms_max=1))
+    with pytest.raises(FilterLimitError):
+        Filter.parse("NOT NOT limited_c = 2 AND limited_a = 1", limits=FilterLimits(depth_max=1))

@@ -35,8 +35,10 @@ from siftcast.model.expression import (
 )
 from siftcast.model.lexer import END, NAME, NUMBER, STRING, SYMBOL, Tokens
 from siftcast.model.like import LikePattern
-from siftcast.model.limits import FilterLimits
-from siftcast.model.template import Literals, PatternSlot, Slot, Template, TemplateCache
+from siftcast.model.limits import DEFAULT_LIMITS, FilterLimits
+from siftcast.model.literals import Literals
+from siftcast.model.template import PatternSlot, Slot, Template
+from siftcast.model.template_cache import TemplateCache
 from siftcast.model.values import Kind, Value, kind_of
 
 _OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -49,7 +51,7 @@ def parse_sql(text: str, limits: FilterLimits) -> tuple[Template, list[Value]]:
     """A filter's template and literals; raises FilterSyntaxError, FilterTypeError or FilterLimitError."""
     if len(text) > limits.length_max:
         raise FilterLimitError("length", len(text), limits.length_max)
-    found = _cache.find(text)
+    found = _cache.find(text, _parse)
     if found is not None:
         template = found[0]
         if template.terms > limits.terms_max:
@@ -57,10 +59,14 @@ def parse_sql(text: str, limits: FilterLimits) -> tuple[Template, list[Value]]:
         if template.depth > limits.depth_max:
             raise FilterLimitError("nesting", template.depth, limits.depth_max)
         return found
+    template, literals = _parse(text, limits)
+    _cache.add(text, literals, template)
+    return template, literals.values
+
+
+def _parse(text: str, limits: FilterLimits = DEFAULT_LIMITS) -> tuple[Template, Literals]:
     parser = _Parser(Tokens(text), limits)
-    template = parser.parse()
-    _cache.add(text, parser.literals, template)
-    return template, parser.literals.values
+    return parser.parse(), parser.literals
 
 
 class _Parser:
