@@ -1,7 +1,7 @@
 """How fast filters are read, and how fast one is asked about one event.
 
 Distinct filters are judged twice: four plain comparisons, and four terms of all operators joined by AND and OR, over
-a thousand attributes each. Texts are new in each piece; terms repeat, as they do wherever attributes are fewer than filters.
+a thousand attributes each. Texts are new in each piece; terms repeat, as wherever attributes are fewer than filters.
 """
 
 from __future__ import annotations
