@@ -1,0 +1,151 @@
+"""Many matchers over the same subscriptions, when one process plays many nodes.
+
+Five hundred simulated brokers hold a million routing entries between them, but only some thousand different
+subscriptions, and an event passes hundreds of brokers unchanged. So each subscription is indexed once, an event is
+matched once, and the result is a bit mask; a table is a bit mask as well, and asking it is one AND.
+
+    event ──▶ engine ──▶ 0 1 1 0 1 0 0 …        matched once, remembered for the last events
+              table A    0 1 0 0 0 0 0 …  AND   any bit left?
+              table B    0 0 0 0 0 1 1 …  AND
+
+Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. The answers are those of a
+`Matcher` for each table (tested so), except that ids come in the order in which the pool met them. An id stands for one
+filter in the whole pool. Cost: N / 8 bytes a table, whatever it holds; one match an event.
+
+Rejected: one engine for each table, which costs 400 bytes for each of the million entries and a match for each table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from siftcast.matching.matcher import Matcher
+from siftcast.model import Event, Filter, SubscriptionError
+
+_REMEMBERED_EVENTS = 4_096
+
+
+class MatcherPool:
+    """The subscriptions of all tables, each indexed once."""
+
+    __slots__ = ("_bits", "_filters", "_free", "_holders", "_ids", "_masks", "_matcher")
+
+    def __init__(self, engine: str = "auto") -> None:
+        self._matcher = Matcher(engine)
+        self._bits: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._filters: dict[str, Filter] = {}
+        self._holders: dict[str, int] = {}
+        self._free: list[int] = []
+        self._masks: dict[int, tuple[Event, int]] = {}
+
+    def table(self) -> PooledTable:
+        """An empty table."""
+        return PooledTable(self)
+
+    def __len__(self) -> int:
+        return len(self._bits)
+
+    def take(self, id: str, filter: Filter) -> int:
+        """The bit of a subscription that a table begins to hold."""
+        bit = self._bits.get(id)
+        if bit is not None:
+            known = self._filters[id]
+            if known is not filter and known != filter:
+                raise SubscriptionError(f"subscription '{id}' has another filter elsewhere; give this one another id")
+            self._holders[id] += 1
+            return bit
+        self._matcher.add(id, filter)
+        if self._free:
+            bit = self._free.pop()
+            self._ids[bit] = id
+        else:
+            bit = len(self._ids)
+            self._ids.append(id)
+        self._bits[id] = bit
+        self._filters[id] = filter
+        self._holders[id] = 1
+        self._masks.clear()
+        return bit
+
+    def release(self, id: str) -> int:
+        """The bit of a subscription that a table holds no more; the last one to go takes it out of the index."""
+        bit = self._bits[id]
+        self._holders[id] -= 1
+        if not self._holders[id]:
+            del self._holders[id], self._bits[id], self._filters[id]
+            self._matcher.remove(id)
+            self._free.append(bit)
+            self._masks.clear()
+        return bit
+
+    def mask_of(self, event: Event) -> int:
+        """The bits of all subscriptions that an event satisfies, whoever holds them."""
+        known = self._masks.get(id(event))
+        if known is not None:
+            return known[1]
+        flags = np.zeros(len(self._ids), dtype=np.bool_)
+        flags[[self._bits[found] for found in self._matcher.match(event)]] = True
+        mask = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+        if len(self._masks) >= _REMEMBERED_EVENTS:
+            self._masks.clear()
+        self._masks[id(event)] = event, mask  # holding the event keeps its identity from being used again
+        return mask
+
+    def ids_in(self, mask: int) -> list[str]:
+        """The ids behind the bits of a mask."""
+        ids = self._ids
+        if mask.bit_count() > 8:
+            bits = np.frombuffer(mask.to_bytes(len(ids) // 8 + 1, "little"), dtype=np.uint8)
+            return [ids[bit] for bit in np.flatnonzero(np.unpackbits(bits, bitorder="little"))]
+        found = []
+        while mask:
+            lowest = mask & -mask
+            found.append(ids[lowest.bit_length() - 1])
+            mask ^= lowest
+        return found
+
+
+class PooledTable:
+    """A set of the pool's subscriptions that answers as a `Matcher` of its own would."""
+
+    __slots__ = ("_mask", "_pool")
+
+    def __init__(self, pool: MatcherPool) -> None:
+        self._pool = pool
+        self._mask = 0
+
+    def add(self, id: str, filter: Filter) -> None:
+        """Adds a subscription; raises if the table has it, or if the pool knows another filter under the id."""
+        if id in self:
+            raise SubscriptionError(f"subscription '{id}' exists already")
+        self._mask |= 1 << self._pool.take(id, filter)
+
+    def remove(self, id: str) -> None:
+        """Removes a subscription; raises if there is none of this id."""
+        if id not in self:
+            raise SubscriptionError(f"there is no subscription '{id}'")
+        self._mask ^= 1 << self._pool.release(id)
+
+    def match(self, event: Event, limit: int | None = None) -> list[str]:
+        """The ids an event satisfies; with a limit, at most that many."""
+        found = self._pool.mask_of(event) & self._mask
+        if not found or limit == 0:
+            return []
+        return self._pool.ids_in(found)[:limit]
+
+    def match_any(self, event: Event) -> bool:
+        """Whether the event satisfies any of them."""
+        return self._pool.mask_of(event) & self._mask != 0
+
+    def __contains__(self, id: object) -> bool:
+        bit = self._pool._bits.get(id)  # type: ignore[call-overload]
+        return bit is not None and self._mask >> bit & 1 == 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pool.ids_in(self._mask))
+
+    def __len__(self) -> int:
+        return self._mask.bit_count()

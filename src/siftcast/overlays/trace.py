@@ -1,0 +1,152 @@
+"""The record of a run: what both runtimes write and checkers read.
+
+A trace is four tables. `records` has a row for each thing that happened at a node, `deliveries` one for each event
+handed to subscribers of a node. Beside them lie the published `events` and the `subscriptions`, so that a trace can be
+judged, and replayed, without whatever made it.
+
+`time_ms` is the runtime's clock. A message is `sent` at its sender (once for each destination) and `received` at its
+receiver; what lies between is the network's. `matches` and `lookups` of a row are the work that handling it took.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from siftcast.model import DataError, Event, Filter, Subscription
+
+RECORDS = pa.schema(
+    [
+        ("time_ms", pa.float64()),
+        ("kind", pa.dictionary(pa.int32(), pa.string())),
+        ("node", pa.string()),
+        ("peer", pa.string()),
+        ("message", pa.dictionary(pa.int32(), pa.string())),
+        ("event", pa.string()),
+        ("matches", pa.int32()),
+        ("lookups", pa.int32()),
+        ("overhead_bytes", pa.int32()),
+    ]
+)
+DELIVERIES = pa.schema(
+    [
+        ("time_ms", pa.float64()),
+        ("node", pa.string()),
+        ("event", pa.string()),
+        ("subscriptions", pa.list_(pa.string())),
+    ]
+)
+EVENTS = pa.schema([("id", pa.string()), ("attributes", pa.string())])
+WANTED = pa.schema([("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
+Record = tuple[float, str, Any, Any, str | None, str | None, int, int, int]
+Delivery = tuple[float, Any, str, Sequence[str]]
+_CHUNK = 100_000
+
+
+@dataclass(slots=True)
+class Trace:
+    """Rows as they are written; tables when they are asked for."""
+
+    records: list[Record] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    events: dict[str, Event] = field(default_factory=dict)
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    _record_tables: list[pa.Table] = field(default_factory=list)
+    _delivery_tables: list[pa.Table] = field(default_factory=list)
+
+    def record_table(self) -> pa.Table:
+        """All records as a table."""
+        self._settle_records()
+        return pa.concat_tables([RECORDS.empty_table(), *self._record_tables])
+
+    def delivery_table(self) -> pa.Table:
+        """All deliveries as a table."""
+        self._settle_deliveries()
+        return pa.concat_tables([DELIVERIES.empty_table(), *self._delivery_tables])
+
+    def settle(self) -> None:
+        """Turns rows into columns once there are many; call it now and then, as columns take a tenth of the room."""
+        if len(self.records) >= _CHUNK:
+            self._settle_records()
+        if len(self.deliveries) >= _CHUNK:
+            self._settle_deliveries()
+
+    def digest(self) -> str:
+        """A hash of everything that happened, in order."""
+        digest = hashlib.blake2b(digest_size=16)
+        for table in (self.record_table(), self.delivery_table()):
+            for name in table.column_names:
+                column = table[name].combine_chunks()
+                if pa.types.is_dictionary(column.type):
+                    column = column.cast(pa.string())
+                for piece in _plain(column):
+                    digest.update(piece)
+        return digest.hexdigest()
+
+    def save(self, folder: str | Path) -> None:
+        """Writes records, deliveries, events and subscriptions as Parquet files."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        pq.write_table(self.record_table(), place / "records.parquet", compression="zstd")
+        pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
+        events = [(event.id, msgspec.json.encode(event.attributes).decode()) for event in self.events.values()]
+        pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
+        wanted = [(item.id, str(item.filter), item.subscriber) for item in self.subscriptions.values()]
+        pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Trace:
+        """The trace that `save` wrote; raises DataError for anything else."""
+        place = Path(folder)
+        try:
+            records = pq.read_table(place / "records.parquet").cast(RECORDS)
+            deliveries = pq.read_table(place / "deliveries.parquet").cast(DELIVERIES)
+            events = pq.read_table(place / "events.parquet").cast(EVENTS).to_pylist()
+            wanted = pq.read_table(place / "subscriptions.parquet").cast(WANTED).to_pylist()
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise DataError(f"{place} holds no trace: {error}") from None
+        return cls(
+            events={row["id"]: Event(msgspec.json.decode(row["attributes"]), row["id"]) for row in events},
+            subscriptions={
+                row["id"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
+            },
+            _record_tables=[records],
+            _delivery_tables=[deliveries],
+        )
+
+    def _settle_records(self) -> None:
+        if self.records:
+            self._record_tables.append(_table(RECORDS, self.records))
+            self.records.clear()
+
+    def _settle_deliveries(self) -> None:
+        if self.deliveries:
+            self._delivery_tables.append(_table(DELIVERIES, self.deliveries))
+            self.deliveries.clear()
+
+
+def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = []
+    for column, values in zip(schema, zip(*rows, strict=True), strict=True):
+        if column.name in ("node", "peer"):
+            columns.append(pa.array([None if value is None else str(value) for value in values], pa.string()))
+        elif pa.types.is_dictionary(column.type):
+            columns.append(pa.array(values, pa.string()).dictionary_encode())
+        else:
+            columns.append(pa.array(values, column.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _plain(column: pa.Array) -> Iterable[bytes]:
+    sink = pa.BufferOutputStream()
+    table = pa.table({"column": column})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    yield sink.getvalue().to_pybytes()
