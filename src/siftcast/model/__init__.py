@@ -16,6 +16,8 @@ from siftcast.model.errors import (
     SchemaError,
     SiftcastError,
     SubscriptionError,
+    TopologyFileError,
+    UnderlayError,
     WorkloadError,
 )
 from siftcast.model.event import Event
@@ -44,5 +46,7 @@ __all__ = [
     "SiftcastError",
     "Subscription",
     "SubscriptionError",
+    "TopologyFileError",
+    "UnderlayError",
     "WorkloadError",
 ]

@@ -118,6 +118,35 @@ class DataError(SiftcastError):
     code = "data"
 
 
+class UnderlayError(SiftcastError):
+    """A physical network cannot be generated, joined or routed with these parameters."""
+
+    code = "underlay"
+
+
+class TopologyFileError(UnderlayError):
+    """A file that describes a network cannot be read; names the file, the line and what would be accepted."""
+
+    code = "topology-file"
+
+    def __init__(self, path: str, problem: str, *, line: int | None = None, remedy: str = "") -> None:
+        self.path = path
+        self.problem = problem
+        self.line = line
+        self.remedy = remedy
+        place = path if line is None else f"{path}, line {line}"
+        super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_topology_error, (type(self), self.path, self.problem, self.line, self.remedy)
+
+
+def _rebuild_topology_error(
+    kind: type[TopologyFileError], path: str, problem: str, line: int | None, remedy: str
+) -> TopologyFileError:
+    return kind(path, problem, line=line, remedy=remedy)
+
+
 ERRORS: tuple[type[SiftcastError], ...] = (
     FilterError,
     FilterSyntaxError,
@@ -129,4 +158,6 @@ ERRORS: tuple[type[SiftcastError], ...] = (
     EngineError,
     WorkloadError,
     DataError,
+    UnderlayError,
+    TopologyFileError,
 )

@@ -1,17 +1,28 @@
-"""Planning: pure functions from measurements to zones (and, later, trees, groups and schemes).
+"""Planning: pure functions from measurements to zones, cliques, trees and groups.
 
     cells.py            the cells of a content space, and how events and interests are counted into them
     cell_table.py       what was counted, as loads and shares
     zone_partition.py   the load of a cell; one axis in contiguous zones, exactly
     space_partition.py  several axes, by k-d cuts
+    owned_zones.py      Kyra's zones: among the servers of a clique, and among routing trees
+    cliques.py          near servers in cliques, under two limits
+    spanning_trees.py   minimum spanning trees, and trees with balanced degrees
+    forgy.py            values of like interest in multicast groups
+    popularity.py       the exponent that says how many servers an event passes
 
+Networks come in as matrices of latencies between servers: planning does not know the underlay.
 What comes out are plain types of `space`. Who measures does not matter: an experiment counts in memory, Spark counts
 a table of any size with the same functions on Arrow batches.
 """
 
 from siftcast.planning.cell_table import AxisTable, CellTable, JointTable
 from siftcast.planning.cells import Cells, axis_edges, grid_size, joint_cells, places_of
+from siftcast.planning.cliques import Cliques, clique_sizes, cluster_cliques, diameter
+from siftcast.planning.forgy import Groups, forgy_groups
+from siftcast.planning.owned_zones import clique_zones, own_zones, tree_members, tree_zones
+from siftcast.planning.popularity import PowerLaw, fit_power_law, traversed_shares
 from siftcast.planning.space_partition import partition_space, split_space
+from siftcast.planning.spanning_trees import balanced_spanning_trees, minimum_spanning_tree
 from siftcast.planning.zone_choice import Candidate, choose_zones
 from siftcast.planning.zone_partition import (
     ALPHA,
@@ -29,18 +40,33 @@ __all__ = [
     "Candidate",
     "CellTable",
     "Cells",
+    "Cliques",
+    "Groups",
     "JointTable",
+    "PowerLaw",
     "Quality",
     "axis_edges",
+    "balanced_spanning_trees",
     "bottleneck",
     "cell_loads",
     "choose_zones",
+    "clique_sizes",
+    "clique_zones",
+    "cluster_cliques",
+    "diameter",
+    "fit_power_law",
+    "forgy_groups",
     "grid_size",
     "joint_cells",
+    "minimum_spanning_tree",
+    "own_zones",
     "partition_line",
     "partition_space",
     "places_of",
     "quality",
     "split_line",
     "split_space",
+    "traversed_shares",
+    "tree_members",
+    "tree_zones",
 ]

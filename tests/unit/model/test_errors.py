@@ -11,6 +11,7 @@ from siftcast.model import (
     FilterSyntaxError,
     FilterTypeError,
     SiftcastError,
+    TopologyFileError,
     errors,
 )
 
@@ -25,6 +26,8 @@ CODES = {
     "EngineError": "engine",
     "WorkloadError": "workload",
     "DataError": "data",
+    "UnderlayError": "underlay",
+    "TopologyFileError": "topology-file",
 }
 
 
@@ -32,6 +35,7 @@ def examples() -> list[SiftcastError]:
     made: list[SiftcastError] = [
         FilterSyntaxError("no", "a\nb ; c", 4, expected="yes"),
         FilterLimitError("terms", 5_000, 4_096),
+        TopologyFileError("a.brite", "no links", line=3, remedy="add some"),
     ]
     known = {type(error) for error in made}
     return made + [kind("something is wrong") for kind in ERRORS if kind not in known]

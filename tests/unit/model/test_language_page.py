@@ -9,6 +9,7 @@ import siftcast
 from siftcast.model import ERRORS, Attribute, Event, Filter, SiftcastError
 from siftcast.model.expression import COMPARATORS
 from siftcast.model.lexer import KEYWORDS
+from siftcast.underlay import BalancedTree, read_brite
 from siftcast.workloads import generate
 
 PAGE = Path(__file__).parents[3] / "docs" / "filter-language.md"
@@ -68,6 +69,8 @@ def test_example_of_an_error_raises_it(kind):
         "Event": Event,
         "Matcher": siftcast.Matcher,
         "generate": generate,
+        "BalancedTree": BalancedTree,
+        "read_brite": read_brite,
     }
     with pytest.raises(SiftcastError) as caught:
         eval(example, known)

@@ -1,0 +1,42 @@
+"""The underlay: physical networks, the servers on them, and the routes their messages take.
+
+    network.py          routers and links; `attach` puts servers on them
+    underlay.py         servers, latencies, arcs, routes, IP multicast
+    measured.py         the same from a matrix of measured latencies
+    transit_stub.py     generators: a frozen set of parameters with `build(rng)`
+    waxman.py
+    balanced_tree.py
+    brite.py            readers: a file, plain or gzipped, becomes a network (or, from latencies, an underlay)
+    rocketfuel.py
+    topology_zoo.py
+    latency_matrix.py
+
+An overlay's message from server to server crosses the arcs of a route, so that stress and resource usage are counted
+exactly. Nothing here knows what is sent.
+"""
+
+from siftcast.underlay.balanced_tree import BalancedTree
+from siftcast.underlay.brite import read_brite
+from siftcast.underlay.latency_matrix import read_latency_matrix
+from siftcast.underlay.measured import MeasuredUnderlay
+from siftcast.underlay.network import Network
+from siftcast.underlay.rocketfuel import read_rocketfuel
+from siftcast.underlay.topology_zoo import list_topology_zoo, read_topology_zoo
+from siftcast.underlay.transit_stub import TransitStub
+from siftcast.underlay.underlay import Arcs, Underlay
+from siftcast.underlay.waxman import Waxman
+
+__all__ = [
+    "Arcs",
+    "BalancedTree",
+    "MeasuredUnderlay",
+    "Network",
+    "TransitStub",
+    "Underlay",
+    "Waxman",
+    "list_topology_zoo",
+    "read_brite",
+    "read_latency_matrix",
+    "read_rocketfuel",
+    "read_topology_zoo",
+]

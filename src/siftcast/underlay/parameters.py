@@ -1,0 +1,22 @@
+"""Checks of what a caller hands to a generator of networks: refused at the door, with the name and the rule."""
+
+from __future__ import annotations
+
+import math
+
+from siftcast.model.errors import UnderlayError
+
+Range = tuple[float, float]
+
+
+def require(name: str, value: float, *, least: float, most: float = math.inf) -> None:
+    """Refuses a parameter outside its range, and what is no number."""
+    if not (isinstance(value, int | float) and math.isfinite(value) and least <= value <= most):
+        rule = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise UnderlayError(f"parameter '{name}' must be {rule}, got {value!r}")
+
+
+def require_range(name: str, value: Range) -> None:
+    """Refuses a range of latencies that is not two ascending numbers of at least 0."""
+    if len(value) != 2 or not (math.isfinite(value[1]) and 0 <= value[0] <= value[1]):
+        raise UnderlayError(f"parameter '{name}' must be two ascending numbers of milliseconds, got {value!r}")
