@@ -1,7 +1,8 @@
 """Exactly once, whatever happens to the driver.
 
-The first test stops a stream at each step of a micro-batch in turn. The second kills the whole driver with SIGKILL,
-several times and whenever it pleases, while subscriptions change, and compares with the batch answer.
+The first test stops a stream at each step of a micro-batch in turn, the second between two steps of Spark's own. The
+third kills the whole driver with SIGKILL, several times and whenever it pleases, while subscriptions change, and
+compares with the batch answer.
 """
 
 import json
@@ -93,6 +94,46 @@ def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(s
     assert [(letter["batch"], json.loads(letter["source"])["id"]) for letter in letters] == [(1, "nobody")]
 
 
+# -- between Spark's steps ---------------------------------------------------------------------------
+
+
+def test_a_crash_between_two_logs_of_spark_joins_two_files_in_a_micro_batch_and_loses_nothing(
+    spark, tmp_path, monkeypatch
+):
+    """Spark notes which file comes next, then that there is a next micro-batch; a folder in the way stops it there."""
+    events, changes, checkpoint = tmp_path / "events", tmp_path / "changes", tmp_path / "checkpoint"
+    events.mkdir()
+    changes.mkdir()
+    move_in(changes, "1.jsonl", [change("add", "x", "a >= 0", 1)])
+    for number in range(4):
+        move_in(events, f"{number}.jsonl", [{"n": number, "a": 1}])
+
+    def run():
+        ss.match_stream(
+            ss.read_event_stream(events, SCHEMA, files_per_batch_max=1),
+            changes,
+            output=tmp_path / "output",
+            checkpoint=checkpoint,
+            trigger="available now",
+        ).await_termination()
+
+    def write_and_block(receipts, receipt):
+        write(receipts, receipt)
+        (checkpoint / "offsets" / "1").mkdir()
+
+    write = Receipts.write
+    with monkeypatch.context() as patch:
+        patch.setattr(Receipts, "write", write_and_block)
+        with pytest.raises(ss.SparkError, match="CONCURRENT_STREAM_LOG_UPDATE"):
+            run()
+    assert (checkpoint / "sources" / "0" / "1").exists()
+    (checkpoint / "offsets" / "1").rmdir()
+    run()
+    assert [receipt.events_in for receipt in ss.read_batches(tmp_path / "output")] == [1, 2, 1]
+    rows = ss.read_matches(tmp_path / "output").select("n", "subscription_id").collect()
+    assert sorted(map(tuple, rows)) == [(number, "x") for number in range(4)]
+
+
 # -- kill -9 -----------------------------------------------------------------------------------------
 
 DRIVER = """
@@ -110,7 +151,7 @@ ss.match_stream(
     trigger=trigger or None,
 ).await_termination()
 """
-FILES, ROWS = 14, 50
+FILES, FILES_LATE, ROWS = 16, 2, 50  # the late ones come after the last kill
 VERSIONS = {
     1: [change("add", f"s{number}", f"a >= {number} AND a < {5 * number}", 1) for number in range(6)],
     2: [change("remove", "s1", None, 2), change("replace", "s2", "a < 10", 2), change("add", "t", "a > 20", 2)],
@@ -132,6 +173,12 @@ def standing_at(version):
     return sorted(filters.items())
 
 
+def events_of(number):
+    """The lines of a file."""
+    rows = [{"n": number * ROWS + row, "a": (number * 13 + row * 7) % 30} for row in range(ROWS)]
+    return [*rows, f"bad {number}"]
+
+
 def start_driver(root, trigger):
     return subprocess.Popen([sys.executable, "-c", DRIVER, str(root), trigger], stderr=subprocess.PIPE, text=True)
 
@@ -148,17 +195,12 @@ def wait_for(driver, root, batches):
         time.sleep(0.02)
 
 
-@pytest.mark.skipif(
-    os.environ.get("HYPOTHESIS_PROFILE") != "soak",
-    reason="fails at times, one receipt fewer than files, cause not found yet; runs in make soak",
-)
 def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_path):
     events, changes = tmp_path / "events", tmp_path / "changes"
     events.mkdir()
     changes.mkdir()
-    for number in range(FILES):
-        rows = [{"n": number * ROWS + row, "a": (number * 13 + row * 7) % 30} for row in range(ROWS)]
-        move_in(events, f"{number:03}.jsonl", [*rows, f"bad {number}"])
+    for number in range(FILES - FILES_LATE):
+        move_in(events, f"{number:03}.jsonl", events_of(number))
     move_in(changes, "1.jsonl", VERSIONS[1])
     driver = start_driver(tmp_path, "")
     for batches, delay_s, version in KILLS:
@@ -167,6 +209,9 @@ def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_
         time.sleep(delay_s)
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
+        if version == 4:
+            for number in range(FILES - FILES_LATE, FILES):
+                move_in(events, f"{number:03}.jsonl", events_of(number))
         driver = start_driver(tmp_path, "available now" if version == 4 else "")
     _, said = driver.communicate(timeout=240)
     assert driver.returncode == 0, said
@@ -175,20 +220,24 @@ def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_
     versions = [receipt.version for receipt in receipts]
     assert versions == sorted(versions)
     assert set(versions) == {1, 2, 3, 4}
-    assert [receipt.batch for receipt in receipts] == list(range(FILES))
-    assert {receipt.events_in for receipt in receipts} == {ROWS + 1}
+    assert [receipt.batch for receipt in receipts] == list(range(len(receipts)))
+    # A kill between two logs of Spark puts one file more into the micro-batch that comes next; see the test above.
+    files_in = [receipt.events_in / (ROWS + 1) for receipt in receipts]
+    assert sum(files_in) == FILES
+    assert all(count == int(count) >= 1 for count in files_in)
+    assert len(receipts) >= FILES - len(KILLS)
 
-    version_of = dict(zip(range(FILES), versions, strict=True))
-    found = ss.read_matches(tmp_path / "output").collect()
-    files = {row["batch"]: row["n"] // ROWS for row in found}
-    assert sorted(files.values()) == list(range(FILES))
+    version_of = {receipt.batch: receipt.version for receipt in receipts}
+    files = defaultdict(set)
     by_version = defaultdict(list)
-    for row in found:
-        assert row["n"] // ROWS == files[row["batch"]]
+    for row in ss.read_matches(tmp_path / "output").collect():
+        files[row["batch"]].add(row["n"] // ROWS)
         assert row["subscription_version"] == version_of[row["batch"]]
         by_version[row["subscription_version"]].append((row["n"], row["a"], tuple(sorted(row["matched"]))))
+    assert [len(files[receipt.batch]) for receipt in receipts] == files_in
+    assert sorted(number for numbers in files.values() for number in numbers) == list(range(FILES))
     for version, rows in by_version.items():
-        numbers = [files[batch] for batch, each in version_of.items() if each == version]
+        numbers = [number for batch, each in version_of.items() if each == version for number in files[batch]]
         names = "{" + ",".join(f"{number:03}" for number in numbers) + "}.jsonl"
         batch_events = ss.read_events(str(events / names), schema=SCHEMA)
         subscriptions = spark.createDataFrame(standing_at(version), "id string, filter string")

@@ -31,6 +31,9 @@ def read_event_stream(
     Without a format the name of the folder says it, as in `events.csv/`, or it is JSON lines. A schema (Siftcast's,
     Spark's or a DDL text) is needed, because the files that will come cannot be looked at; CSV has its columns in that
     order. Bad lines become dead letters. Files are to be moved into the folder whole.
+
+    The first micro-batch after a crash may have more files than `files_per_batch_max`: Spark then takes those that it
+    had chosen and the next ones together.
     """
     spark = spark or active_session() or session()
     wanted = _columns(schema)
