@@ -9,7 +9,7 @@ matched once, and the result is a bit mask; a table is a bit mask as well, and a
               table B    0 0 0 0 0 1 1 …  AND
 
 Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. The answers are those of a
-`Matcher` for each table (tested so), except that ids come in the order in which the pool met them. An id stands for one
+`Matcher` for each table (tested so), except that ids come in an order of the pool's. An id stands for one
 filter in the whole pool. Cost: N / 8 bytes a table, whatever it holds; one match an event.
 
 Rejected: one engine for each table, which costs 400 bytes for each of the million entries and a match for each table.
@@ -25,6 +25,7 @@ from siftcast.matching.matcher import Matcher
 from siftcast.model import Event, Filter, SubscriptionError
 
 _REMEMBERED_EVENTS = 4_096
+_FEW = 64
 
 
 class MatcherPool:
@@ -39,7 +40,7 @@ class MatcherPool:
         self._filters: dict[str, Filter] = {}
         self._holders: dict[str, int] = {}
         self._free: list[int] = []
-        self._masks: dict[int, tuple[Event, int]] = {}
+        self._masks: dict[int, tuple[Event, int, frozenset[str]]] = {}
 
     def table(self) -> PooledTable:
         """An empty table."""
@@ -81,18 +82,20 @@ class MatcherPool:
             self._masks.clear()
         return bit
 
-    def mask_of(self, event: Event) -> int:
-        """The bits of all subscriptions that an event satisfies, whoever holds them."""
+    def matches_of(self, event: Event) -> tuple[Event, int, frozenset[str]]:
+        """The event, and all subscriptions that it satisfies, whoever holds them: as bits and as ids."""
         known = self._masks.get(id(event))
         if known is not None:
-            return known[1]
+            return known
+        ids = self._matcher.match(event)
         flags = np.zeros(len(self._ids), dtype=np.bool_)
-        flags[[self._bits[found] for found in self._matcher.match(event)]] = True
+        flags[[self._bits[found] for found in ids]] = True
         mask = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
         if len(self._masks) >= _REMEMBERED_EVENTS:
             self._masks.clear()
-        self._masks[id(event)] = event, mask  # holding the event keeps its identity from being used again
-        return mask
+        # Holding the event keeps its identity from being used again.
+        found = self._masks[id(event)] = event, mask, frozenset(ids)
+        return found
 
     def ids_in(self, mask: int) -> list[str]:
         """The ids behind the bits of a mask."""
@@ -111,34 +114,42 @@ class MatcherPool:
 class PooledTable:
     """A set of the pool's subscriptions that answers as a `Matcher` of its own would."""
 
-    __slots__ = ("_mask", "_pool")
+    __slots__ = ("_few", "_mask", "_pool")
 
     def __init__(self, pool: MatcherPool) -> None:
         self._pool = pool
         self._mask = 0
+        self._few: set[str] | None = set()  # the ids themselves, which are faster to list while they are few
 
     def add(self, id: str, filter: Filter) -> None:
         """Adds a subscription; raises if the table has it, or if the pool knows another filter under the id."""
         if id in self:
             raise SubscriptionError(f"subscription '{id}' exists already")
         self._mask |= 1 << self._pool.take(id, filter)
+        if self._few is not None:
+            self._few.add(id)
+            if len(self._few) > _FEW:
+                self._few = None
 
     def remove(self, id: str) -> None:
         """Removes a subscription; raises if there is none of this id."""
         if id not in self:
             raise SubscriptionError(f"there is no subscription '{id}'")
         self._mask ^= 1 << self._pool.release(id)
+        if self._few is not None:
+            self._few.remove(id)
 
     def match(self, event: Event, limit: int | None = None) -> list[str]:
         """The ids an event satisfies; with a limit, at most that many."""
-        found = self._pool.mask_of(event) & self._mask
-        if not found or limit == 0:
-            return []
-        return self._pool.ids_in(found)[:limit]
+        _, mask, ids = self._pool.matches_of(event)
+        if self._few is not None:
+            return sorted(self._few & ids)[:limit]  # sorted, because the order of a set changes from run to run
+        found = mask & self._mask
+        return self._pool.ids_in(found)[:limit] if found else []
 
     def match_any(self, event: Event) -> bool:
         """Whether the event satisfies any of them."""
-        return self._pool.mask_of(event) & self._mask != 0
+        return self._pool.matches_of(event)[1] & self._mask != 0
 
     def __contains__(self, id: object) -> bool:
         bit = self._pool._bits.get(id)  # type: ignore[call-overload]

@@ -1,8 +1,8 @@
 """Advertisements: publishers say what they will publish, and subscriptions travel only where it may come from (Siena).
 
-Advertisements are flooded as subscriptions are without them. A server keeps those of each neighbour; a subscription goes
-on to a neighbour only if it overlaps one of its advertisements. An event that nobody advertised is refused at its source,
-because subscriptions for it may not have reached there.
+Advertisements are flooded as subscriptions are without them. A server keeps those of each neighbour; a subscription
+goes on to a neighbour only if it overlaps one of its advertisements. An event that nobody advertised is refused at its
+source, because subscriptions for it may not have reached there.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the table of each neighbour and goes on only where something wants it (Kyra, II.
         A ◀── price < 5 ── B ◀── price < 5 ── C        subscription of C
         A ── price = 3 ──▶ B ── price = 3 ──▶ C        event of A
 
-A router is a part of a protocol, not one itself: filter-based routing has one, a Kyra server one for each tree it joined.
+A router is a part of a protocol, not one itself: filter-based routing has one, a Kyra server one a tree.
 Invariant: an entry of interface i is told to exactly those neighbours to which what its origin sends would go on (and
 from which, with advertisements, something it overlaps was advertised), reduced by the neighbour's summary.
 

@@ -32,7 +32,8 @@ import msgspec
 
 from siftcast.model import Event, Subscription
 
-NodeId = int | str
+NodeId = int
+"""Nodes are numbered; a runtime that knows them by name keeps the list."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """Delivery: getting a message to destinations that are already known. Its one call is `send(message, destinations)`.
 
-Matching says who; delivery says how. Any scheme that finds destinations can be joined with any of these (layering paper):
+Matching says who; delivery says how. Any scheme that finds destinations goes with any of these (the layering paper):
 
 - `Direct`: a copy to each, straight.
 - `NetworkMulticast`: one copy that the network multiplies; the ideal that no overlay can beat.

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import Protocol
 
 from siftcast.overlays.contract import NodeId
-from siftcast.space.trees import SourceTrees, Tree
+from siftcast.space import SourceTrees, Tree
 
 
 class Links(Protocol):

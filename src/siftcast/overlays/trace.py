@@ -26,8 +26,8 @@ RECORDS = pa.schema(
     [
         ("time_ms", pa.float64()),
         ("kind", pa.dictionary(pa.int32(), pa.string())),
-        ("node", pa.string()),
-        ("peer", pa.string()),
+        ("node", pa.int64()),
+        ("peer", pa.int64()),
         ("message", pa.dictionary(pa.int32(), pa.string())),
         ("event", pa.string()),
         ("matches", pa.int32()),
@@ -38,15 +38,15 @@ RECORDS = pa.schema(
 DELIVERIES = pa.schema(
     [
         ("time_ms", pa.float64()),
-        ("node", pa.string()),
+        ("node", pa.int64()),
         ("event", pa.string()),
         ("subscriptions", pa.list_(pa.string())),
     ]
 )
 EVENTS = pa.schema([("id", pa.string()), ("attributes", pa.string())])
 WANTED = pa.schema([("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
-Record = tuple[float, str, Any, Any, str | None, str | None, int, int, int]
-Delivery = tuple[float, Any, str, Sequence[str]]
+Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
+Delivery = tuple[float, int, str, Sequence[str]]
 _CHUNK = 100_000
 
 
@@ -135,9 +135,7 @@ class Trace:
 def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     columns = []
     for column, values in zip(schema, zip(*rows, strict=True), strict=True):
-        if column.name in ("node", "peer"):
-            columns.append(pa.array([None if value is None else str(value) for value in values], pa.string()))
-        elif pa.types.is_dictionary(column.type):
+        if pa.types.is_dictionary(column.type):
             columns.append(pa.array(values, pa.string()).dictionary_encode())
         else:
             columns.append(pa.array(values, column.type))

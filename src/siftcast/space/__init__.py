@@ -8,6 +8,7 @@ hands to overlays are here too: zones, their owners, and trees.
 from siftcast.space.box import Box
 from siftcast.space.content_space import Axis, ContentSpace
 from siftcast.space.owned_zones import OwnedZones
+from siftcast.space.source_trees import SourceTrees
 from siftcast.space.tree import Tree
 from siftcast.space.zones import Cuts, Partition, Region, Zone, overlapped, regions
 
@@ -19,6 +20,7 @@ __all__ = [
     "OwnedZones",
     "Partition",
     "Region",
+    "SourceTrees",
     "Tree",
     "Zone",
     "overlapped",

@@ -53,6 +53,14 @@ class Tree:
                     waiting.append(near)
         return parents
 
+    def next_hops(self, node: int) -> dict[int, int]:
+        """For every other node, the neighbour that lies on the way to it."""
+        hops: dict[int, int] = {}
+        for other, before in self.parents(node).items():
+            if other != node:
+                hops[other] = other if before == node else hops[before]
+        return hops
+
     def spanning(self, nodes: Iterable[int]) -> frozenset[int]:
         """The nodes of the smallest subtree that holds all of these: where an event passes from one to the others."""
         wanted = list(nodes)

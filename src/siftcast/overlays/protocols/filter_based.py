@@ -1,7 +1,7 @@
 """Filter-based routing (FBR), as Siena does it: subscriptions flood a tree, events follow them back.
 
-Options: how subscriptions are summarised (`none`, `covering`, `merging`), advertisements, and lookup reuse. Without any,
-this is the FBR that the Kyra paper compares with. On `SourceTreeLinks` it runs on graphs with cycles.
+Options: how subscriptions are summarised (`none`, `covering`, `merging`), advertisements, and lookup reuse. Without
+any, this is the FBR that the Kyra paper compares with. On `SourceTreeLinks` it runs on graphs with cycles.
 
 Cost: every server holds every subscription (of the others); an event is matched at every server it passes.
 """

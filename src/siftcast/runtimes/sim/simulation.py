@@ -63,7 +63,7 @@ class SimulationError(SiftcastError):
 class Network(Interface):
     """How long messages take."""
 
-    def latency_ms(self, a: Any, b: Any) -> float: ...
+    def latency_ms(self, a: int, b: int) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class UniformNetwork:
 
     delay_ms: float = 1.0
 
-    def latency_ms(self, a: Any, b: Any) -> float:
+    def latency_ms(self, a: int, b: int) -> float:
         return self.delay_ms
 
 
@@ -357,7 +357,7 @@ class Simulation:
         """Tells those who talked with each other whether they still can."""
         at = self.now + self._faults.detect_ms
         pairs = {(node, other) for node, others in self._contacts.items() for other in others}
-        for node, other in sorted(pairs | {(b, a) for a, b in pairs}, key=str):
+        for node, other in sorted(pairs | {(b, a) for a, b in pairs}):
             reachable = other in self.protocols and self._joined(node, other)
             if node in self.protocols:
                 if not reachable and (node, other) not in self._lost:

@@ -1,0 +1,77 @@
+"""Protocols joined without a network or a clock, for tests: effects are carried out until nobody has anything to say.
+
+Each link keeps its order; which link moves next is drawn at random, so that whatever depends on timing shows. Timers do
+not run. The simulator is the place for time, faults and traces; this is the smallest thing that can drive a scheme.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from random import Random
+
+from siftcast.overlays.contract import (
+    Deliver,
+    Message,
+    MessageReceived,
+    NodeId,
+    Persist,
+    Persisted,
+    Protocol,
+    Refuse,
+    SendMessage,
+    SetTimer,
+    Spent,
+    Started,
+    Stimulus,
+)
+
+
+class Loopback:
+    """Nodes, the messages between them, and what was delivered."""
+
+    def __init__(self, nodes: Iterable[NodeId], factory: Callable[[NodeId], Protocol], seed: int = 0) -> None:
+        self.protocols = {node: factory(node) for node in nodes}
+        self.delivered: list[tuple[NodeId, str, str]] = []
+        self.refused: list[tuple[NodeId, str]] = []
+        self.sent: list[tuple[NodeId, NodeId, Message]] = []
+        self._random = Random(seed)
+        self._links: dict[tuple[NodeId, NodeId], deque[Message]] = {}
+        for node in self.protocols:
+            self.tell(node, Started())
+
+    def tell(self, node: NodeId, stimulus: Stimulus) -> None:
+        """Gives a node a stimulus, and does what it wants done; messages wait for `settle`."""
+        for effect in self.protocols[node].handle(stimulus, 0.0):
+            match effect:
+                case SendMessage(message, destinations):
+                    for other in destinations:
+                        if other == node:
+                            raise AssertionError(f"node {node} sends a message to itself: {message}")
+                        self.sent.append((node, other, message))
+                        self._links.setdefault((node, other), deque()).append(message)
+                case Deliver(event, ids):
+                    self.delivered.extend((node, event.id, id) for id in ids)
+                case Refuse(request):
+                    self.refused.append((node, request))
+                case Persist(key):
+                    self.tell(node, Persisted(key))
+                case Spent() | SetTimer():
+                    pass
+                case _:
+                    raise AssertionError(f"node {node} wants {effect}, which a loopback cannot do")
+
+    def settle(self) -> None:
+        """Lets messages through until none is left."""
+        while self._links:
+            link = self._random.choice(list(self._links))
+            waiting = self._links[link]
+            message = waiting.popleft()
+            if not waiting:
+                del self._links[link]
+            self.tell(link[1], MessageReceived(link[0], message))
+
+    def do(self, node: NodeId, stimulus: Stimulus) -> None:
+        """A stimulus and all that follows from it."""
+        self.tell(node, stimulus)
+        self.settle()
