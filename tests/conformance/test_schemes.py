@@ -16,7 +16,7 @@ from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.protocols.match_first import MatchFirst
 from siftcast.overlays.reuse import Reuse, ReuseUnsafeError
 from siftcast.overlays.tables import matcher_tables
-from siftcast.space import Tree
+from siftcast.space import SourceTrees, Tree
 
 
 class OnceEach(SchemeConformance):
@@ -166,3 +166,18 @@ def test_always_reuse_with_covering_misses_a_covered_subscriber_and_partial_reus
     assert chain_with_covering(Reuse("always"), unsafe=True) == ["wide"]
     for limit in (1, 2, 60):
         assert chain_with_covering(Reuse("partial", limit)) == ["narrow", "wide"]
+
+
+@pytest.mark.parametrize("summary", ["covering", "merging"])
+def test_on_graphs_a_subscription_is_not_covered_by_one_that_travels_another_way(summary):
+    """The way from 4 to 0 avoids 3, the way from 4 to 1 does not; so 3 must tell 4 of 1 although 0 wants the same."""
+    lengths = {(0, 2): 1.0, (1, 2): 1.0, (2, 3): 1.0, (3, 4): 1.0, (0, 4): 2.0}
+    graph = SourceTrees.shortest(lengths)
+    net = Loopback(
+        range(5),
+        lambda node: FilterBased(node, SourceTreeLinks.of(graph, node), matcher_tables("brute_force"), summary=summary),
+    )
+    net.do(0, SubscribeRequested((Subscription("wide", Filter.parse("a < 9")),)))
+    net.do(1, SubscribeRequested((Subscription("narrow", Filter.parse("a < 5")),)))
+    net.do(4, PublishRequested(Event({"a": 3}, id="e")))
+    assert sorted(net.delivered) == [(0, "e", "wide"), (1, "e", "narrow")]

@@ -103,7 +103,7 @@ def topologies(draw: st.DrawFn) -> tuple[Tree, SourceTrees]:
     lengths = {edge: float(draw(st.integers(1, 3))) for edge in edges}
     for a, b in sorted(more):
         if a != b and (a, b) not in lengths and (b, a) not in lengths:
-            lengths[a, b] = 1.0
+            lengths[a, b] = float(draw(st.integers(1, 3)))
     return Tree(range(count), edges), SourceTrees.shortest(lengths, nodes=range(count))
 
 
