@@ -34,6 +34,7 @@ from math import inf, nextafter
 from sys import float_info
 
 from siftcast.model import Filter
+from siftcast.model.bounded_cache import remember
 from siftcast.model.intervals import Cut
 from siftcast.model.normal_form import Conjunction, Path, Presence, Within, normal_form
 from siftcast.model.values import Kind, kind_of, microseconds, normalise
@@ -45,6 +46,8 @@ HUGE = float_info.max  # the outermost place of a value; the infinities are left
 _EXACT_BELOW = 2**53
 _CODE_BYTES = 6  # 257^6 < 2^53: the codes of strings are integers that a float64 holds exactly
 _PRESENCES: dict[Presence, Bounds] = {Presence.NULL: (0.0, 0.0), Presence.PRESENT: (1.0, 1.0)}
+_REMEMBERED_MAX = 16_384
+_remembered: dict[int, tuple[Filter, list[Box]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,16 @@ class Box:
 
 
 def boxes_of(filter_: Filter) -> list[Box]:
-    """The alternatives of a filter as boxes; none where nothing can match."""
-    return [_box(conjunction) for conjunction in normal_form(filter_.expression)]
+    """The alternatives of a filter as boxes; none where nothing can match.
+
+    Where one process plays many brokers, the same filter comes to a hundred tables; it is worked out once.
+    """
+    known = _remembered.get(id(filter_))
+    if known is not None and known[0] is filter_:
+        return known[1]
+    boxes = [_box(conjunction) for conjunction in normal_form(filter_.expression)]
+    remember(_remembered, id(filter_), (filter_, boxes), _REMEMBERED_MAX)
+    return boxes
 
 
 def place_of(value: object) -> tuple[Kind, float] | None:

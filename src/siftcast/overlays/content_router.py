@@ -34,7 +34,7 @@ class ContentRouter:
 
     __slots__ = (
         "_advertisements", "_entries", "_keys", "_links", "_local", "_network", "_node", "_reuse", "_summaries",
-        "_summary", "_tables", "_told",
+        "_summary", "_tables", "_told", "_unsafe",
     )  # fmt: skip
 
     def __init__(
@@ -52,15 +52,11 @@ class ContentRouter:
         if summary not in SUMMARIES:
             raise ValueError(f"subscriptions are summarised by {', '.join(SUMMARIES)}, not {summary!r}")
         self._summary = SUMMARIES[summary]
-        if reuse.strategy == "always" and not self._summary.exact and not unsafe:
-            raise ReuseUnsafeError(
-                f"always-reuse with {summary} loses events, because lists of keys are not complete then; "
-                "use partial reuse, or say unsafe=True to see what is lost"
-            )
+        self._unsafe = unsafe
         self._node = node
         self._links = links
         self._network = network
-        self._reuse = reuse
+        self._reuse = self._checked(reuse)
         self._advertisements = advertisements
         self._local: Table = tables()
         self._tables: dict[NodeId, Table] = {neighbour: tables() for neighbour in links.neighbours}
@@ -155,10 +151,29 @@ class ContentRouter:
 
     # -- events --------------------------------------------------------------------------------------
 
+    @property
+    def reuse(self) -> Reuse:
+        """How lookups are reused. A router that keeps keys may change its mind while it runs."""
+        return self._reuse
+
+    @reuse.setter
+    def reuse(self, reuse: Reuse) -> None:
+        if self._keys is None and reuse.strategy != "never":
+            raise ValueError("this router was made without lookup reuse and keeps no keys")
+        self._reuse = self._checked(reuse)
+
+    def _checked(self, reuse: Reuse) -> Reuse:
+        if reuse.strategy == "always" and not self._summary.exact and not self._unsafe:
+            raise ReuseUnsafeError(
+                "always-reuse with covering or merging loses events, because lists of keys are not complete then; "
+                "use partial reuse, or say unsafe=True to see what is lost"
+            )
+        return reuse
+
     def route(self, event: Event, origin: NodeId, sender: NodeId | None = None) -> Effects:
         """Delivers an event and passes it on, without or (at its source) with the first lookups."""
         onward = self._links.onward(origin, sender)
-        if self._keys is not None:
+        if self._reuse.strategy != "never":
             return self._match_on(event, origin, onward, {})
         effects: list[Effect] = []
         local = self._local.match(event)
@@ -175,7 +190,7 @@ class ContentRouter:
     def receive(self, publication: Publication, sender: NodeId) -> Effects:
         """Delivers an event that came from a neighbour and passes it on, by lookups as far as they go."""
         event, origin, keys = publication.event, publication.origin, publication.keys
-        if keys is None or self._keys is None:
+        if keys is None or self._keys is None or self._reuse.strategy == "never":
             return self.route(event, origin, sender)
         found: dict[Interface, list[int]] = {}
         complete = publication.complete

@@ -60,6 +60,15 @@ class FilterBased(Protocol):
             node, links, tables, summary=summary, reuse=reuse, unsafe=unsafe, advertisements=self._advertisements
         )
 
+    @property
+    def reuse(self) -> Reuse:
+        """How lookups are reused; may be changed while it runs, if it was made with reuse."""
+        return self._router.reuse
+
+    @reuse.setter
+    def reuse(self, reuse: Reuse) -> None:
+        self._router.reuse = reuse
+
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         kind = type(stimulus)
         if kind is MessageReceived:

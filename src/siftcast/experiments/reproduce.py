@@ -1,0 +1,78 @@
+"""The visible loop of a reproduction: sweep on Spark, judge, draw, and write it all down.
+
+    configurations ──▶ sweep (a Spark task each, resumed) ──▶ outcomes ──▶ verdicts, figures ──▶ claims.json, page
+
+Everything lands in one folder: `results/` (a file a configuration, which is what makes it resume), `claims.json`,
+the figures, and `<paper>.md`, a page that shows them with an account of each deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from siftcast import spark as ss
+from siftcast.experiments.claims import Verdict, write_claims
+from siftcast.experiments.study import Figures, Study
+from siftcast.spark.sweeps import Outcome, Show, sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What came out, and where it lies."""
+
+    study: Study
+    verdicts: tuple[Verdict, ...]
+    folder: Path
+    page: Path
+    configurations: int
+    seconds: float
+    """Summed over configurations, whenever they ran."""
+
+
+def reproduce(
+    study: Study, folder: str | Path, *, quick: bool = False, figure: str | None = None, show: Show | None = None
+) -> Reproduction:
+    """Regenerates the rows of a paper; a second call reuses what is there."""
+    place = Path(folder)
+    configurations = study.configurations(quick, figure)
+    session = ss.session(f"siftcast reproduce {study.name}")
+    outcomes = sweep(session, study.function, configurations, place / "results", version=study.version, show=show)
+    verdicts = study.judge(outcomes)
+    figures = study.draw(outcomes, place)
+    write_claims(verdicts, place / "claims.json")
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    page = place / f"{study.name}.md"
+    page.write_text(_page(study, verdicts, figures, outcomes, quick=quick))
+    return Reproduction(study, tuple(verdicts), place, page, len(outcomes), seconds)
+
+
+def _page(
+    study: Study, verdicts: Sequence[Verdict], figures: Figures, outcomes: Sequence[Outcome], *, quick: bool
+) -> str:
+    judged = [item for item in verdicts if item.holds is not None]
+    held = sum(bool(item.holds) for item in judged)
+    spent = sum(outcome.seconds for outcome in outcomes)
+    size = "a quick run on few seeds and small sizes; the numbers are rough" if quick else "the full run"
+    lines = [
+        f"# {study.title}: reproduced",
+        "",
+        f"Written by `siftcast reproduce {study.name}{' --quick' if quick else ''}` ({size}): {len(outcomes)} "
+        f"configurations, {spent / 60:.0f} minutes of one core. {held} of {len(judged)} judged rows hold.",
+        "",
+        "| row | claim | judged | paper | ours | spread | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {item.id} | {item.claim} | {item.judged} | {item.paper} | {item.ours} | {item.spread} | "
+        f"{'**' + item.verdict + '**' if item.holds is False else item.verdict} |"
+        for item in verdicts
+    ]
+    notes = [f"- **{item.id}** {item.note}" for item in verdicts if item.note]
+    if notes:
+        lines += ["", "## Row by row", "", *notes]
+    lines += ["", study.account(outcomes).strip(), ""]
+    for file, caption in figures.items():
+        lines += [f"## {caption}", "", f"![{caption}]({file})", ""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,130 @@
+"""Sweeps: one function over many configurations, a Spark task each, with results that outlive the program.
+
+Each task writes its result under a name that follows from the configuration, by renaming a finished file. So a sweep
+that was interrupted goes on where it stopped, a finished one costs nothing, and a change of the function's version
+starts anew. The folder must be one that all workers share; embedded Spark always has it.
+
+Order is kept by the caller's list, not by when tasks end. A configuration that fails does not stop the others: all
+failures are reported together at the end, and tried again the next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from siftcast.spark.errors import SparkError
+
+Configuration = Mapping[str, Any]
+Show = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one configuration gave, and how long it took."""
+
+    configuration: Configuration
+    result: Mapping[str, Any]
+    seconds: float
+
+
+def sweep(
+    spark: SparkSession,
+    function: str,
+    configurations: Sequence[Configuration],
+    folder: str | Path,
+    *,
+    version: str = "1",
+    show: Show | None = None,
+) -> list[Outcome]:
+    """Calls `module:name` with each configuration; returns the outcomes in order, old and new.
+
+    Raises SparkError if any failed, after all others are done.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    files = [place / f"{_name(function, version, configuration)}.json" for configuration in configurations]
+    missing = [(str(file), dict(item)) for file, item in zip(files, configurations, strict=True) if not file.exists()]
+    if missing:
+        with _Watching(files, show):
+            failures = _run(spark, function, missing)
+        if failures:
+            shown = "\n".join(failures[:3])
+            raise SparkError(f"{len(failures)} of {len(configurations)} configurations failed; the first:\n{shown}")
+    return [_read(file) for file in files]
+
+
+def _run(spark: SparkSession, function: str, missing: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            failed = [_attempt(function, *missing[number.as_py()]) for number in batch.column(0)]
+            yield pa.RecordBatch.from_pydict({"failure": pa.array(failed, pa.string())})
+
+    numbers = spark.range(0, len(missing), 1, len(missing))
+    rows = numbers.mapInArrow(work, "failure string").collect()
+    return [row["failure"] for row in rows if row["failure"] is not None]
+
+
+def _attempt(function: str, file: str, configuration: dict[str, Any]) -> str | None:
+    """Runs one configuration on a worker; returns what went wrong."""
+    module, _, name = function.partition(":")
+    begun = time.perf_counter()
+    try:
+        result = getattr(importlib.import_module(module), name)(configuration)
+        outcome = {"configuration": configuration, "result": result, "seconds": time.perf_counter() - begun}
+        draft = Path(f"{file}.{os.getpid()}")
+        draft.write_text(json.dumps(outcome, indent=1))
+        draft.replace(file)
+    except Exception:  # reported to the caller, who raises
+        return f"{json.dumps(configuration)}\n{traceback.format_exc()}"
+    return None
+
+
+def _name(function: str, version: str, configuration: Configuration) -> str:
+    text = json.dumps([function, version, dict(configuration)], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _read(file: Path) -> Outcome:
+    found = json.loads(file.read_text())
+    return Outcome(found["configuration"], found["result"], found["seconds"])
+
+
+class _Watching:
+    """Counts finished files while a sweep runs."""
+
+    def __init__(self, files: Sequence[Path], show: Show | None) -> None:
+        self._files = files
+        self._show = show
+        self._done = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        if self._show is not None:
+            self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._show is not None:
+            self._thread.join()
+            self._tell()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.5):
+            self._tell()
+
+    def _tell(self) -> None:
+        assert self._show is not None
+        self._show(sum(file.exists() for file in self._files), len(self._files))
