@@ -13,6 +13,8 @@ from siftcast.spark import compiled, gateway
 from siftcast.spark.progress import Progress
 from siftcast.spark.session import _defaults_file, _java_options, cores_of, driver_memory_gib
 
+pytestmark = pytest.mark.embedded
+
 
 def test_a_running_session_is_used_again_and_the_log_says_so_in_one_line(spark, caplog):
     with caplog.at_level(logging.INFO, "siftcast.spark"):

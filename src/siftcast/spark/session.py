@@ -135,6 +135,9 @@ def _launch(app: str, master: str | None, wanted: Mapping[str, str], *, quiet: b
         for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
             PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     made = SparkSession.builder.getOrCreate()
+    if where.startswith("local-cluster"):  # its workers keep their logs within Spark's own folder
+        logs = Path(_find_spark_home(), "work", made.sparkContext.applicationId)
+        atexit.register(shutil.rmtree, logs, ignore_errors=True)
     _log.info("%s", _describe(made, where, java, settings))
     return made
 
