@@ -95,7 +95,7 @@ def test_a_jvm_that_does_not_start_is_quoted(tmp_path, monkeypatch):
 
 
 def test_spark_connect_gets_the_matcher_as_a_file(tmp_path, monkeypatch):
-    """A stand-in for a session of Spark Connect, which needs packages that are not part of the tests."""
+    """By a stand-in for a session, so that it is tested also where the packages for Spark Connect are not installed."""
     sent = {}
 
     class FakeConnect:
