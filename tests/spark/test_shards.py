@@ -80,6 +80,7 @@ def test_any_cut_gives_what_match_gives(events, subscriptions, expected, axes):
     assert lists_of(lists) == expected
 
 
+@pytest.mark.cluster
 def test_replicated_subscriptions_are_reported_once(spark):
     """A filter kept in three zones, two events in one of them, and the same event twice in the table."""
     axis = ShardAxis("price", Kind.NUMBER, (10, 20, 30))

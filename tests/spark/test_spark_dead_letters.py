@@ -81,6 +81,7 @@ def test_counts_add_up_and_agree_with_the_tables(lines, subscriptions, output):
     assert {row["input"] for row in result.rejected.collect()} == {"events", "subscriptions"}
 
 
+@pytest.mark.cluster
 def test_saving_writes_both_tables_and_counts_on_the_way(spark, lines, subscriptions, tmp_path):
     result = ss.match_with_rejects(ss.read_events(lines, schema=SCHEMA), subscriptions)
     counts = result.save(str(tmp_path / "out"), rejected=str(tmp_path / "rejected"))

@@ -11,6 +11,8 @@ from siftcast.spark import SparkError, find_java
 from siftcast.spark import java as java_module
 from siftcast.spark.java import _major, wrap
 
+pytestmark = pytest.mark.embedded
+
 
 def make_java(home: Path, version: str) -> Path:
     (home / "bin").mkdir(parents=True)

@@ -13,6 +13,8 @@ from siftcast.spark import compiled, gateway
 from siftcast.spark.progress import Progress
 from siftcast.spark.session import _defaults_file, _java_options, cores_of, driver_memory_gib
 
+pytestmark = pytest.mark.embedded
+
 
 def test_a_running_session_is_used_again_and_the_log_says_so_in_one_line(spark, caplog):
     with caplog.at_level(logging.INFO, "siftcast.spark"):
@@ -93,7 +95,7 @@ def test_a_jvm_that_does_not_start_is_quoted(tmp_path, monkeypatch):
 
 
 def test_spark_connect_gets_the_matcher_as_a_file(tmp_path, monkeypatch):
-    """A stand-in for a session of Spark Connect, which needs packages that are not part of the tests."""
+    """By a stand-in for a session, so that it is tested also where the packages for Spark Connect are not installed."""
     sent = {}
 
     class FakeConnect:

@@ -58,6 +58,7 @@ def place(spark, tmp_path):
         query.stop()
 
 
+@pytest.mark.cluster
 def test_a_change_takes_effect_in_the_next_micro_batch(place):
     place.change("1.jsonl", ("add", "low", "a < 2", 1), ("add", "high", "a >= 2", 1))
     place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})

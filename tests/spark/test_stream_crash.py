@@ -98,7 +98,7 @@ def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(s
 
 
 def test_a_crash_between_two_logs_of_spark_joins_two_files_in_a_micro_batch_and_loses_nothing(
-    spark, tmp_path, monkeypatch
+    spark, tmp_path, monkeypatch, capfd
 ):
     """Spark notes which file comes next, then that there is a next micro-batch; a folder in the way stops it there."""
     events, changes, checkpoint = tmp_path / "events", tmp_path / "changes", tmp_path / "checkpoint"
@@ -126,6 +126,7 @@ def test_a_crash_between_two_logs_of_spark_joins_two_files_in_a_micro_batch_and_
         patch.setattr(Receipts, "write", write_and_block)
         with pytest.raises(ss.SparkError, match="CONCURRENT_STREAM_LOG_UPDATE"):
             run()
+    assert "spark: ERROR" not in capfd.readouterr().err  # the exception has said it
     assert (checkpoint / "sources" / "0" / "1").exists()
     (checkpoint / "offsets" / "1").rmdir()
     run()
@@ -195,6 +196,7 @@ def wait_for(driver, root, batches):
         time.sleep(0.02)
 
 
+@pytest.mark.embedded
 def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_path):
     events, changes = tmp_path / "events", tmp_path / "changes"
     events.mkdir()

@@ -80,7 +80,7 @@ class MatchResult:
         return counted.counts()
 
     def save(
-        self, path: FilePath, *, rejected: FilePath | None = None, format: str = "parquet", mode: str = "errorifexists"
+        self, path: FilePath, *, rejected: FilePath | None = None, format: str = "parquet", mode: str = "error"
     ) -> MatchCounts:
         """Writes the result, and what was refused as JSON lines if a path is given; counts while writing."""
         counted = _Counted(self)

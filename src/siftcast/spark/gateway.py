@@ -47,6 +47,8 @@ logger.writer.name = org.apache.spark.sql.execution.datasources
 logger.writer.level = off
 logger.writer2.name = org.apache.spark.sql.execution.datasources.v2
 logger.writer2.level = off
+logger.streaming.name = org.apache.spark.sql.execution.streaming
+logger.streaming.level = off
 logger.utils.name = org.apache.spark.util.Utils
 logger.utils.level = off
 logger.python.name = org.apache.spark.api.python
@@ -66,7 +68,7 @@ def start_context(settings: Mapping[str, str], environment: Mapping[str, str], *
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
-    with _environment(environment):
+    with added_environment(environment):
         if not quiet:
             return SparkContext(conf=conf)
         pump = _Pump()
@@ -131,7 +133,7 @@ def _complaint(error: Exception, said: list[str]) -> str:
 
 
 @contextmanager
-def _environment(addition: Mapping[str, str]) -> Iterator[None]:
+def added_environment(addition: Mapping[str, str]) -> Iterator[None]:
     """PySpark reads its settings from the environment; it gets them only while the JVM starts."""
     before: dict[str, Any] = {name: os.environ.get(name) for name in addition}
     os.environ.update(addition)

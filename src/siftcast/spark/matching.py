@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 from siftcast.matching import Matcher
 from siftcast.model import Schema
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
+from siftcast.spark.id_texts import texts_of
 from siftcast.spark.schemas import RESULT_COLUMN, Output, check_event_columns, lists_type
 
 RESULT_BYTES = 32 * 2**20  # about how large the ids of one outgoing batch may be
@@ -100,7 +101,7 @@ def match_batches(
             size = 0
             done = 0
             for chunk in matcher.match_batch(part.rename_columns(names)).chunks:
-                ids = chunk.values.dictionary_decode()  # Spark takes no dictionaries
+                ids = texts_of(chunk.values)  # Spark takes no dictionaries
                 size += ids.nbytes
                 lists = pa.ListArray.from_arrays(chunk.offsets, ids)
                 yield _with_ids(part.slice(done, len(chunk)), lists)

@@ -1,7 +1,7 @@
 """One function that gives a Spark session, wherever the program runs.
 
     a session is running already        that one, also one of Spark Connect
-    master="sc://…" or SPARK_REMOTE     a session of Spark Connect
+    master="sc://…" or SPARK_REMOTE     a session of Spark Connect; "local[…]" there starts a server on this machine
     started by spark-submit             what spark-submit says
     master=…, SPARK_MASTER or MASTER    that cluster, with this process as its driver
     otherwise                           embedded: all cores of this machine, inside a JVM that ends with the program
@@ -31,7 +31,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from siftcast.spark.errors import SparkError
-from siftcast.spark.gateway import start_context, write_logging
+from siftcast.spark.gateway import added_environment, start_context, write_logging
 from siftcast.spark.java import Java, find_java
 
 _log = logging.getLogger("siftcast.spark")
@@ -99,10 +99,16 @@ def _reuse(running: SparkSession, master: str | None, wanted: Mapping[str, str])
 
 
 def _connect(app: str, remote: str, wanted: Mapping[str, str]) -> SparkSession:
+    environment = {}
+    if remote.startswith("local"):
+        environment = {"JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
     try:
-        return SparkSession.builder.appName(app).config(map=dict(wanted)).remote(remote).getOrCreate()
+        with added_environment(environment):
+            return SparkSession.builder.appName(app).config(map=dict(wanted)).remote(remote).getOrCreate()
     except ImportError as error:
-        raise SparkError(f"Spark Connect needs more packages: pip install 'pyspark[connect]' ({error})") from error
+        raise SparkError(
+            f"Spark Connect needs more packages: pip install 'siftcast[spark-connect]' ({error})"
+        ) from error
 
 
 def _submitted(app: str, master: str | None, wanted: Mapping[str, str]) -> SparkSession:
@@ -135,6 +141,9 @@ def _launch(app: str, master: str | None, wanted: Mapping[str, str], *, quiet: b
         for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
             PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     made = SparkSession.builder.getOrCreate()
+    if where.startswith("local-cluster"):  # its workers keep their logs within Spark's own folder
+        logs = Path(_find_spark_home(), "work", made.sparkContext.applicationId)
+        atexit.register(shutil.rmtree, logs, ignore_errors=True)
     _log.info("%s", _describe(made, where, java, settings))
     return made
 

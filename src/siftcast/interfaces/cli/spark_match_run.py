@@ -102,7 +102,7 @@ def run_spark_match(request: SparkMatchRequest) -> SparkMatchReport:
             events, subscriptions, request.output_mode, schema=request.schema, engine=request.engine
         )
         say("matching")
-        mode = "overwrite" if request.force else "errorifexists"
+        mode = "overwrite" if request.force else "error"
         counts = result.save(request.output, rejected=request.rejected, format=request.output_format, mode=mode)
     return SparkMatchReport(counts, request.output, request.rejected, perf_counter() - started)
 
