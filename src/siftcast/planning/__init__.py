@@ -8,6 +8,8 @@
     cliques.py          near servers in cliques, under two limits
     spanning_trees.py   minimum spanning trees, and trees with balanced degrees
     forgy.py            values of like interest in multicast groups
+    kyra_planning.py    all of these together: the layout of a Kyra network
+    group_planning.py   content groups and their trees, for multicast-based routing
     popularity.py       the exponent that says how many servers an event passes
 
 Networks come in as matrices of latencies between servers: planning does not know the underlay.
@@ -19,6 +21,8 @@ from siftcast.planning.cell_table import AxisTable, CellTable, JointTable
 from siftcast.planning.cells import Cells, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cliques import Cliques, clique_sizes, cluster_cliques, diameter
 from siftcast.planning.forgy import Groups, forgy_groups
+from siftcast.planning.group_planning import group_trees, plan_groups
+from siftcast.planning.kyra_planning import plan_kyra, plan_kyra_in_boxes
 from siftcast.planning.owned_zones import clique_zones, own_zones, tree_members, tree_zones
 from siftcast.planning.popularity import PowerLaw, fit_power_law, traversed_shares
 from siftcast.planning.space_partition import partition_space, split_space
@@ -57,12 +61,16 @@ __all__ = [
     "fit_power_law",
     "forgy_groups",
     "grid_size",
+    "group_trees",
     "joint_cells",
     "minimum_spanning_tree",
     "own_zones",
     "partition_line",
     "partition_space",
     "places_of",
+    "plan_groups",
+    "plan_kyra",
+    "plan_kyra_in_boxes",
     "quality",
     "split_line",
     "split_space",

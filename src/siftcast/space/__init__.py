@@ -2,27 +2,37 @@
 
 Matching does not need it. What partitions the content among servers, peers or Spark tasks does: it cuts the space,
 gives each part to somebody, and must know which parts an event or an interest touches. The plain types that planning
-hands to overlays are here too: zones, their owners, and trees.
+hands to overlays are here too: zones, their owners, trees,
+groups, and the layout of a Kyra network.
 """
 
 from siftcast.space.box import Box
+from siftcast.space.content_groups import ContentGroups
 from siftcast.space.content_space import Axis, ContentSpace
+from siftcast.space.kyra_layout import OUTSIDE, Clique, KyraLayout
 from siftcast.space.owned_zones import OwnedZones
 from siftcast.space.source_trees import SourceTrees
 from siftcast.space.tree import Tree
+from siftcast.space.zone_filters import box_filter, part_within
 from siftcast.space.zones import Cuts, Partition, Region, Zone, overlapped, regions
 
 __all__ = [
+    "OUTSIDE",
     "Axis",
     "Box",
+    "Clique",
+    "ContentGroups",
     "ContentSpace",
     "Cuts",
+    "KyraLayout",
     "OwnedZones",
     "Partition",
     "Region",
     "SourceTrees",
     "Tree",
     "Zone",
+    "box_filter",
     "overlapped",
+    "part_within",
     "regions",
 ]

@@ -77,7 +77,7 @@ class Axis:
 class ContentSpace:
     """The axes of a schema, in its order."""
 
-    __slots__ = ("axes", "box", "schema")
+    __slots__ = ("_grids", "axes", "box", "schema")
 
     def __init__(self, schema: Schema) -> None:
         found = (Axis.of(attribute) for attribute in schema)
@@ -86,6 +86,9 @@ class ContentSpace:
         if not self.axes:
             raise SchemaError("no attribute of the schema has a domain, so there is no space to divide")
         self.box = Box(tuple(axis.low for axis in self.axes), tuple(axis.high for axis in self.axes))
+        names = [axis.attribute.name for axis in self.axes]
+        layouts = ((name, tuple(name.split(".")), schema[name].scale) for name in names)
+        self._grids = tuple(each for each in layouts if each[2].step is not None)
 
     def point(self, event: Mapping[str, object]) -> tuple[float, ...] | None:
         """Where an event lies, None if it lacks an attribute or holds a value outside the domain."""
@@ -97,6 +100,21 @@ class ContentSpace:
                 return None
             places.append(place)
         return tuple(places)
+
+    def off_grid(self, event: Mapping[str, object]) -> str | None:
+        """The first attribute whose value lies between two that its granularity allows, None if there is none.
+
+        Filters are placed in the space by the values the schema allows, so such an event has no right place: whoever
+        divides the space refuses it.
+        """
+        for name, path, scale in self._grids:
+            value = normalise(lookup(event, name, path))
+            if isinstance(value, int) and scale.step == 1 and scale.origin.denominator == 1:
+                continue
+            if kind_of(value) is Kind.NUMBER and abs(value) != inf:  # type: ignore[arg-type]  # it is a number
+                if scale.before(value) >= scale.after(value):  # type: ignore[arg-type]
+                    return name
+        return None
 
     def boxes(self, filter_: Filter) -> list[Box]:
         """Boxes that together enclose every point whose event matches; for exact alternatives no other point."""

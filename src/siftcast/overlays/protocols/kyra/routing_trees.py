@@ -1,0 +1,132 @@
+"""Kyra's upper level: one filter-based network for each routing tree, over the servers whose zone overlaps the tree's.
+
+Its subscribers are proxies: what a server subscribes here are the parts of subscriptions that it is proxy for. Each is
+announced on every tree whose zone it overlaps, reduced to that zone; an event is routed on the one tree whose zone it
+lies in. A server is in few trees, and holds what is wanted in these only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from siftcast.model import Subscription
+from siftcast.overlays.content_router import ContentRouter
+from siftcast.overlays.contract import (
+    NOTHING,
+    Deliver,
+    Effect,
+    Effects,
+    Message,
+    MessageReceived,
+    NodeId,
+    PeerFound,
+    Protocol,
+    PublishRequested,
+    Stimulus,
+    SubscribeRequested,
+    UnsubscribeRequested,
+)
+from siftcast.overlays.keys import LOCAL
+from siftcast.overlays.links import TreeLinks
+from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.reuse import NEVER, Reuse
+from siftcast.overlays.tables import TableFactory
+from siftcast.space import KyraLayout, box_filter, part_within
+
+
+class RoutingTrees(Protocol):
+    """A server's routers, one for each tree it has joined."""
+
+    messages: ClassVar[tuple[type[Message], ...]] = (Announce, Retract, Publication)
+
+    __slots__ = ("_announced", "_bounds", "_layout", "_neighbours", "_node", "_routers")
+
+    def __init__(
+        self,
+        node: NodeId,
+        layout: KyraLayout,
+        tables: TableFactory,
+        *,
+        summary: str = "none",
+        reuse: Reuse = NEVER,
+        unsafe: bool = False,
+    ) -> None:
+        self._node = node
+        self._layout = layout
+        joined = {tree: shape for tree, shape in layout.trees.items() if node in shape.neighbours}
+        self._neighbours = {tree: shape.neighbours[node] for tree, shape in joined.items()}
+        self._routers = {
+            tree: ContentRouter(
+                node, TreeLinks.of(shape, node), tables, network=tree, summary=summary, reuse=reuse, unsafe=unsafe
+            )
+            for tree, shape in joined.items()
+        }
+        zones = zip(layout.tree_zones.owners, layout.tree_zones.partition.zones, strict=True)
+        self._bounds = {tree: box_filter(layout.space, zone.box) for tree, zone in zones if tree in joined}
+        self._announced: dict[str, tuple[int, ...]] = {}  # the trees on which each part is
+
+    def handle(self, stimulus: Stimulus, now: float) -> Effects:
+        if type(stimulus) is MessageReceived:
+            return self._receive(stimulus.message, stimulus.sender)
+        match stimulus:
+            case PublishRequested(event):
+                return _named(self._routers[self._layout.tree_of(event)].route(event, self._node))
+            case SubscribeRequested(subscriptions):
+                return self._subscribe(subscriptions)
+            case UnsubscribeRequested(ids):
+                return self._unsubscribe((id, tree) for id in ids for tree in self._announced.pop(id, ()))
+            case PeerFound(peer):
+                near = [tree for tree, neighbours in self._neighbours.items() if peer in neighbours]
+                return [effect for tree in near for effect in self._routers[tree].introduce(peer)]
+        return NOTHING
+
+    def _receive(self, message: Message, sender: NodeId) -> Effects:
+        match message:
+            case Publication():
+                return _named(self._routers[message.network].receive(message, sender))
+            case Announce(entries, network, anew):
+                return self._routers[network].subscribe(entries, sender, anew=anew)
+            case Retract(ids, network):
+                return self._routers[network].unsubscribe(ids, sender)
+        return NOTHING
+
+    def _subscribe(self, parts: Iterable[Subscription]) -> Effects:
+        wanted: dict[int, dict[str, Entry]] = {}
+        left: list[tuple[str, int]] = []
+        for part in parts:
+            trees = [tree for tree in self._layout.tree_zones.owners_of(part.filter) if tree in self._routers]
+            left += [(part.id, tree) for tree in self._announced.get(part.id, ()) if tree not in trees]
+            self._announced[part.id] = tuple(trees)
+            for tree in trees:
+                filter_ = part_within(part.filter, self._bounds[tree], self._layout.space)
+                wanted.setdefault(tree, {})[part.id] = (f"{part.id}.{tree}", filter_, self._node)
+        effects: list[Effect] = []
+        for tree, entries in wanted.items():
+            effects += self._routers[tree].subscribe(entries.values(), LOCAL)
+        # The same part may come twice in one request, and be on a tree again.
+        effects += self._unsubscribe((id, tree) for id, tree in left if tree not in self._announced[id])
+        return effects
+
+    def _unsubscribe(self, parts: Iterable[tuple[str, int]]) -> list[Effect]:
+        gone: dict[int, list[str]] = {}
+        for id, tree in parts:
+            gone.setdefault(tree, []).append(f"{id}.{tree}")
+        return [effect for tree, ids in gone.items() for effect in self._routers[tree].unsubscribe(ids, LOCAL)]
+
+    def state(self) -> Mapping[str, Any]:
+        return {
+            "entries": sum(router.entries for router in self._routers.values()),
+            "local": len(self._announced),
+            "trees": len(self._routers),
+        }
+
+
+def _named(effects: Effects) -> Effects:
+    """Parts under the names they were subscribed by, without the tree's number."""
+    return [
+        Deliver(effect.event, [id.rpartition(".")[0] for id in effect.subscriptions])
+        if type(effect) is Deliver
+        else effect
+        for effect in effects
+    ]

@@ -1,0 +1,60 @@
+"""Zones as filters: how a subscription is reduced to the part of it that lies in a zone.
+
+On events that have a point, the filter of a box matches exactly the events in it. The sides that a box shares with
+the whole space are left out, so what it says about events without a point is of no use. Beyond 2^53, where places are
+rounded and filters are not, a filter allows a little more than its box; who must not answer twice asks for the zone.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import ceil, inf, nextafter
+
+from siftcast.model import Filter
+from siftcast.model.expression import Comparison, In, Literal, Predicate, Reference, conjunction
+from siftcast.model.values import Kind, Value
+from siftcast.space.box import Box
+from siftcast.space.content_space import Axis, ContentSpace
+
+_EXACT = 2.0**53
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def box_filter(space: ContentSpace, box: Box) -> Filter | None:
+    """The filter of the events that lie in a box; None if the box is the whole space."""
+    terms: list[Predicate] = []
+    for axis, low, high in zip(space.axes, box.lows, box.highs, strict=True):
+        terms += _sides(axis, low, high)
+    return Filter.of(conjunction(terms) if len(terms) > 1 else terms[0]) if terms else None
+
+
+def part_within(filter_: Filter, bounds: Filter | None, space: ContentSpace) -> Filter:
+    """The part of a filter within the filter of a box; the filter itself where it does not reach beyond."""
+    return filter_ if bounds is None or bounds.covers(filter_, space.schema) else filter_ & bounds
+
+
+def _sides(axis: Axis, low: float, high: float) -> list[Predicate]:
+    below, above = low > axis.low, high < axis.high
+    if not (below or above):
+        return []
+    reference = Reference(tuple(axis.attribute.name.split(".")))
+    if axis.attribute.kind is Kind.BOOLEAN:
+        return [In(reference, tuple(Literal(bool(place)) for place in (0, 1) if low <= place < high))]
+    if axis.strings:
+        first, last = axis.strings[ceil(low)], axis.strings[ceil(high) - 1]
+        if first == last:
+            return [Comparison("=", reference, Literal(first))]
+        sides = [(below, ">=", first), (above, "<=", last)]
+    else:
+        sides = [(below, ">=", _value(axis, low, -inf)), (above, "<", _value(axis, high, inf))]
+    return [Comparison(operator, reference, Literal(value)) for told, operator, value in sides if told]
+
+
+def _value(axis: Axis, place: float, beyond: float) -> Value:
+    if abs(place) == inf:
+        return place
+    if axis.attribute.kind is Kind.TIMESTAMP:
+        return _EPOCH + timedelta(microseconds=ceil(place))
+    if abs(place) >= _EXACT:
+        return nextafter(place, beyond)
+    return int(place) if place.is_integer() else place
