@@ -62,7 +62,9 @@ class KyraLayout:
         if any(clique.zones.partition.space.schema != self.space.schema for clique in self.cliques):
             raise ValueError("all zones of a layout divide the same space")
         if not set(self.outside_tree.nodes) >= {clique.outside for clique in self.cliques}:
-            raise ValueError("the tree for events without a point joins the member of each clique that answers for them")
+            raise ValueError(
+                "the tree for events without a point joins the member of each clique that answers for them"
+            )
         for zone, tree in zip(self.tree_zones.partition.zones, self.tree_zones.owners, strict=True):
             if tree == OUTSIDE or tree not in self.trees:
                 raise ValueError(f"zone {zone.index} belongs to tree {tree}, which is not among the trees")
@@ -70,7 +72,9 @@ class KyraLayout:
                 joined = {clique.zones.owners[place] for place in clique.zones.partition.zones_of(zone.box)}
                 if not joined <= set(self.trees[tree].nodes):
                     missing = sorted(joined - set(self.trees[tree].nodes))
-                    raise ValueError(f"the zones of servers {missing} overlap that of tree {tree}, which does not join them")
+                    raise ValueError(
+                        f"the zones of servers {missing} overlap that of tree {tree}, which does not join them"
+                    )
 
     @property
     def space(self) -> ContentSpace:

@@ -192,9 +192,7 @@ class SubscriptionMovement(Protocol):
     def _parts(self, filter_: Filter) -> dict[Place, Filter]:
         """Who must be proxy for a subscription, and for which part of it."""
         zones, space = self._clique.zones, self._layout.space
-        parts = {
-            (owner, False): part_within(filter_, self._bounds[owner], space) for owner in zones.owners_of(filter_)
-        }
+        parts = {(owner, False): part_within(filter_, self._bounds[owner], space) for owner in zones.owners_of(filter_)}
         if zones.partition.reaches_outside(filter_):
             parts[self._clique.outside, True] = filter_
         return parts
