@@ -151,6 +151,10 @@ class PooledTable:
         """Whether the event satisfies any of them."""
         return self._pool.matches_of(event)[1] & self._mask != 0
 
+    def count(self, event: Event) -> int:
+        """How many of them the event satisfies."""
+        return (self._pool.matches_of(event)[1] & self._mask).bit_count()
+
     def __contains__(self, id: object) -> bool:
         bit = self._pool._bits.get(id)  # type: ignore[call-overload]
         return bit is not None and self._mask >> bit & 1 == 1

@@ -67,8 +67,8 @@ def account(outcomes: Sequence[Outcome]) -> str:
     return """
 ## Set-up
 
-100 routers in a balanced binary tree, 100 subscriptions each, five attributes in [0, 1], one network for all strategies.
-An event's cost is the CPU time that all routers spend on it, without set-up; the total is the best of the repeats, and
+100 routers in a balanced binary tree, 100 subscriptions each, five attributes in [0, 1], one network for all
+strategies. An event's cost is the CPU time that all routers spend on it, without set-up; the total is the best of the repeats, and
 its breakdown comes from a run of its own with a clock around each match. Deliveries are compared between strategies in
 every run. 200 events for each of five seeds stand for the paper's 1,000.
 
@@ -79,8 +79,8 @@ The paper is silent on these; they were fixed before measuring.
 - Intervals lie wholly inside [0, 1], all of length density^(1/5).
 - `partial-n` limits the keys an interface, and forwards only those of that interface; `always` sends the whole list.
 - The counting matcher counts violated predicates (the paper's times fall as density grows); the k-d tree prunes by
-  splitting planes. Both are as published, in NumPy: a match has a fixed cost of some 10 µs that the paper's C code has not,
-  so tables of few subscriptions are dearer here, relative to large ones.
+  splitting planes. Both are as published, in NumPy: a match has a fixed cost of some 10 µs that the paper's C code has
+  not, so tables of few subscriptions are dearer here, relative to large ones.
 - A key is 32 bits; two subscriptions that share one are treated as if no key were known.
 - L2 compares partial-60 with never-reuse.
 - With covering, no list of keys counts as complete (L6).

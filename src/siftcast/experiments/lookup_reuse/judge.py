@@ -6,7 +6,7 @@ that of partial-60, the threshold the paper recommends, against never-reuse; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -134,16 +134,12 @@ def _ends(outcomes: Sequence[Outcome], engine: str) -> Verdict:
 
 
 def _most_of_the_gain(outcomes: Sequence[Outcome], engines: Sequence[str]) -> Verdict:
-    def gain(engine: str, pick: Callable[[dict[str, list[float]]], float]) -> float:
-        return fmean(pick(row) for row in costs(outcomes, engine).values())
-
     shares = {}
     for engine in engines:
-        small = max(
-            gain(engine, lambda row, name=name: fmean(saving(row, name))) for name in ("partial-60", "partial-80")
-        )
-        best = max(gain(engine, lambda row, name=name: fmean(saving(row, name))) for name in PARTIALS)
-        shares[engine] = 100 * small / best if best > 0 else 0.0
+        table = costs(outcomes, engine)
+        gains = {name: fmean(fmean(saving(row, name)) for row in table.values()) for name in PARTIALS}
+        best = max(gains.values())
+        shares[engine] = 100 * max(gains["partial-60"], gains["partial-80"]) / best if best > 0 else 0.0
     return Verdict(
         "L5",
         "thresholds of 60 to 80 keys get most of the gain",
@@ -172,7 +168,7 @@ def _bytes(outcomes: Sequence[Outcome], engines: Sequence[str]) -> Verdict:
     )
 
 
-def _covering(exact: Sequence[dict[str, Any]]) -> Verdict:
+def _covering(exact: Sequence[Mapping[str, Any]]) -> Verdict:
     always = [found["covering"]["always"] for found in exact]
     others = [found["covering"][name] for found in exact for name in ("never", "partial-1", "partial-60")]
     return Verdict(
@@ -187,7 +183,7 @@ def _covering(exact: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
-def _graphs(exact: Sequence[dict[str, Any]]) -> Verdict:
+def _graphs(exact: Sequence[Mapping[str, Any]]) -> Verdict:
     found = [item["graph"][name] for item in exact for name in ("never", "always", "partial-60")]
     return Verdict(
         "L7",
