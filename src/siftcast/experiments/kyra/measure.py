@@ -1,8 +1,8 @@
 """Runs one configuration: a scheme's own protocol objects in the simulator, judged by the checkers.
 
-Subscriptions are sent through the network first; events follow once it is quiet, a second apart so that none meets
-another. Only what events cause is counted as traffic. State is measured in content: of all pairs (subscription, value it
-wants), the share that a server's tables hold, as the paper's storage shrinks with the zones that pieces are cut to.
+Subscriptions are sent through the network first; events follow once it is quiet, ten seconds apart so that none meets
+another. Only what events cause is counted as traffic. State is measured in content: of all pairs (subscription, value
+it wants), the share that a server's tables hold, as the paper's storage shrinks with the zones that pieces are cut to.
 """
 
 from __future__ import annotations

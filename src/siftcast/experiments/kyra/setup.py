@@ -50,7 +50,9 @@ def configurations(quick: bool, figure: str | None) -> list[Configuration]:
             found += [{"part": "run", **sizes, **run, "seed": seed} for run in runs for seed in seeds]
     if figure == "K11":
         wanted = _chosen(("fbr", "mbr", "kyra"), ("zipf-uniform",), ("stratified",))
-        found += [{"part": "run", **sizes, **run, "seed": seed} for run in wanted if run["rate"] == 0.1 for seed in seeds]
+        found += [
+            {"part": "run", **sizes, **run, "seed": seed} for run in wanted if run["rate"] == 0.1 for seed in seeds
+        ]
     if figure == "K6":
         wanted = _chosen(("kyra",), ("zipf-uniform",), ("stratified",))
         found += [{"part": "run", **sizes, **run, "seed": seed} for run in wanted for seed in seeds]
@@ -80,7 +82,13 @@ def _grid(quick: bool) -> list[Configuration]:
 def _chosen(schemes: tuple[str, ...], models: tuple[str, ...], draws: tuple[str, ...]) -> list[Configuration]:
     """Each scheme on each model at each rate, Kyra as in Table III."""
     return [
-        _run(scheme, model, rate, draw, **({"clique_ms": CHOSEN[rate][0], "trees": CHOSEN[rate][1]} if scheme == "kyra" else {}))
+        _run(
+            scheme,
+            model,
+            rate,
+            draw,
+            **({"clique_ms": CHOSEN[rate][0], "trees": CHOSEN[rate][1]} if scheme == "kyra" else {}),
+        )
         for rate in sorted(RATES, reverse=True)
         for scheme in schemes
         for model in models
@@ -109,7 +117,9 @@ class World:
 def network(servers: int, seed: int, *, multi_homed: bool = False) -> Underlay:
     """500 servers on the paper's transit-stub graph; smaller ones for a quick look."""
     topology = TransitStub(multi_homed_share=0.1) if multi_homed else TransitStub()
-    return topology.build(np.random.default_rng([seed, 1])).attach(servers=servers, rng=np.random.default_rng([seed, 2]))
+    return topology.build(np.random.default_rng([seed, 1])).attach(
+        servers=servers, rng=np.random.default_rng([seed, 2])
+    )
 
 
 def build(configuration: Configuration) -> World:

@@ -17,9 +17,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Paper = Literal["kyra", "lookup-reuse"]
 
 
-def reproduce(
-    paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None
-) -> int:
+def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None) -> int:
     """Regenerate the experiments of a paper and say which of its claims hold.
 
     Runs each configuration as a Spark task. Interrupt it whenever you like: finished configurations are kept, and the
