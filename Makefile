@@ -17,7 +17,7 @@ ARGS ?=
 BASE ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-compare soak lock format clean
+.PHONY: help setup demo test check bench bench-compare reproduce soak lock format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,10 @@ bench: setup  ## Run the benchmarks (ARGS=--quick for the short ones)
 
 bench-compare: setup  ## Compare the benchmarks of the work tree with those of BASE=main
 	$(BIN)/python scripts/bench_compare.py $(BASE) $(ARGS)
+
+reproduce: setup  ## Regenerate the papers' experiments (resumes; ARGS=--quick for a short look)
+	$(BIN)/siftcast reproduce lookup-reuse $(ARGS)
+	$(BIN)/siftcast reproduce kyra $(ARGS)
 
 soak: setup  ## Run the tests with many random examples (takes long)
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -n auto $(ARGS)
