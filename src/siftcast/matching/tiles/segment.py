@@ -31,7 +31,8 @@ from siftcast.model.like import LikePattern
 from siftcast.model.values import lookup, normalise
 
 ANSWERS_MAX = 1 << 25
-CANDIDATES_MAX = 1 << 26
+CANDIDATES_MAX = 1 << 20  # about so many are settled at a time
+FIRST_PIECE = 64  # events of a batch that show how many candidates an event has
 Answer = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
@@ -221,12 +222,13 @@ class GeneralSegment(Segment):
     def _batch_positions(self, keys: Int64Array) -> Codes:
         if not self._memberships:
             return self.index.match(keys, self._alive)
-        # Most candidates may leave again at once; a long batch is cut so that they never are too many.
-        step = max(1, CANDIDATES_MAX // max(len(self.rows), 1))
+        # Candidates may be many times the matches, so a batch is cut into pieces that keep them in the cache.
         parts: list[Codes] = []
-        for start in range(0, max(len(keys), 1), step):
+        start, step = 0, FIRST_PIECE
+        while start < len(keys) or not parts:
             piece = keys[start : start + step]
             positions, offsets = self.index.match(piece, self._alive)
+            start, step = start + step, max(1, CANDIDATES_MAX * step // max(len(positions), 1))
             for membership in self._memberships:
                 positions, offsets = membership.keep_members(positions, offsets, piece)
             parts.append((positions, offsets))
