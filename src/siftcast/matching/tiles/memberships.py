@@ -1,18 +1,19 @@
 """Settles candidates whose rows demand that a key lies in a set (see `sets`), by position, in compiled loops.
 
-The ends of all sets of a dimension cut its line of keys into *cells*; within a cell no set begins or ends. Each set
-has a bit for each cell, and the bits are kept by blocks of 64 cells, one word a set:
+The ends of all sets of a dimension cut its line of keys into *cells*; within a cell no set begins or ends. A set allows
+some cells and refuses the others; whichever are fewer are its exceptions, and each cell lists the sets it is one for:
 
     keys    ──────┼────┼──────────┼───┼─────
-    cells     0     1       2       3    4   …         block 0    block 1
-    set 0         ██████          █████        0b01010…  word 0   word 2
-    set 1              ███████████             0b00100…  word 1   word 3
+    cells     0     1       2       3    4            cell 1: set 0, set 1
+    IN            ██████          █████               cell 2: set 1           set 0 refuses by default
+    NOT IN  ██████                ██████████          cell 3: set 0           set 1 allows by default
 
-An event's cell is found once, and all its candidates look into the same block, whose words are neighbours in the order
-of positions: 1 ns a candidate. (With the words of a set together instead, each candidate is a cache miss: 5 ns.)
+For an event the exceptions of its cell are turned around in an array of answers, a byte a set; then each candidate
+looks its set's answer up, which takes 1 to 2 ns however long the list was. Sets of many long intervals may have more
+exceptions than is worth listing; they are searched, which takes 20 to 50 ns.
 
-Where sets are much sparser than their dimension (a hundred of a billion numbers), bits would take more space than
-intervals do, eight bytes each; such a set is searched instead, which takes 20 to 50 ns.
+Rejected: a search for every set (10,000 candidates: 400 µs); a bit for each set and cell (as fast where sets are dense,
+but a hundred of a billion numbers have too many cells for it).
 """
 
 from __future__ import annotations
@@ -27,57 +28,61 @@ from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.sets import KeySets
 
-Words = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+Answers = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _NOBODY = -1
+_REFUSES, _ALLOWS, _SEARCHED = 0, 1, 2  # by default
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
     """The sets of one dimension, whose keys are in column `column`, ready to be asked.
 
-    Position p demands the set numbered `set_of[p]`, or none. Those with bits are numbered first: set s has word
-    `words[block, s]`. The others are searched, and `searched` has their numbers in `sets`.
+    Position p demands set `set_of[p]`, or none. Set s answers `defaults[s]` except in the cells that list it: those of
+    cell c are `listed[listed_from[c]:listed_from[c + 1]]`.
     """
 
     column: int
     set_of: Int32Array
     sets: KeySets
     cuts: Int64Array
-    words: Words
-    searched: Int32Array
+    defaults: Answers
+    listed_from: Int64Array
+    listed: Int32Array
 
     @classmethod
     def of(cls, sets: KeySets, column: int, order: Int32Array) -> Membership:
         """The sets of a dimension, where `order` gives the row of each position."""
         by_row = np.full(len(order), _NOBODY, np.int32)
         by_row[sets.rows] = sets.sets
-        demanded = by_row[order]
+        points = sets.highs is sets.lows
         cuts = _cuts(sets)
-        blocks = len(cuts) // 64 + 1
-        has_bits = np.diff(sets.begins) >= blocks
-        distinct, firsts = np.unique(demanded[demanded != _NOBODY], return_index=True)
-        by_position = distinct[np.argsort(firsts)]
-        with_bits, searched = by_position[has_bits[by_position]], by_position[~has_bits[by_position]]
-        numbers = np.full(len(has_bits) + 1, _NOBODY, np.int32)  # the last serves those who demand nothing
-        numbers[np.concatenate([with_bits, searched])] = np.arange(len(by_position), dtype=np.int32)
-        words = np.zeros((blocks if len(with_bits) else 1, len(with_bits)), np.uint64)
-        if len(with_bits):
-            _fill(with_bits, sets.begins, sets.lows, sets.highs, cuts, sets.highs is sets.lows, words)
+        if points:
+            firsts = lasts = np.searchsorted(cuts, sets.lows)
+            defaults = np.full(len(sets.begins) - 1, _REFUSES, np.uint8)
         else:
-            cuts = cuts[:0].copy()
-        return cls(column, numbers[demanded], sets, cuts, words, searched)
+            firsts = np.searchsorted(cuts, sets.lows, side="right")
+            lasts = np.searchsorted(cuts, sets.highs, side="right")
+            defaults = _defaults(sets.begins, firsts, lasts)
+        listed_from = np.zeros(len(cuts) + 2, np.int64)
+        _list_exceptions(sets.begins, firsts, lasts, defaults, listed_from[1:], np.empty(0, np.int32))
+        np.cumsum(listed_from, out=listed_from)
+        listed = np.empty(int(listed_from[-1]), np.int32)
+        _list_exceptions(sets.begins, firsts, lasts, defaults, listed_from[:-1].copy(), listed)
+        return cls(column, by_row[order], sets, cuts, defaults, listed_from, listed)
 
     @property
     def nbytes(self) -> int:
         """Bytes beside those of the sets themselves."""
-        return self.set_of.nbytes + self.cuts.nbytes + self.words.nbytes + self.searched.nbytes
+        own = (self.set_of, self.cuts, self.defaults, self.listed_from, self.listed)
+        return sum(array.nbytes for array in own)
 
     def keep_members(self, positions: Int32Array, offsets: Int64Array, keys: Int64Array) -> Codes:
         """The hits whose sets hold the key of their event; `keys` has a row for each event."""
         sets = self.sets
-        bits = (self.cuts, sets.highs is sets.lows, self.words)
-        intervals = (self.searched, sets.begins, sets.lows, sets.highs)
-        return _keep_members(positions, offsets, keys, self.column, self.set_of, bits, intervals)
+        cells = (self.cuts, sets.highs is sets.lows, self.listed_from, self.listed)
+        intervals = (sets.begins, sets.lows, sets.highs)
+        answers = self.defaults.copy()
+        return _keep_members(positions, offsets, keys, self.column, self.set_of, answers, cells, intervals)
 
 
 def _cuts(sets: KeySets) -> Int64Array:
@@ -89,22 +94,35 @@ def _cuts(sets: KeySets) -> Int64Array:
     return np.unique(np.concatenate([sets.lows, ends]))
 
 
+def _defaults(begins: Int64Array, firsts: Int64Array, lasts: Int64Array) -> Answers:
+    """What each set says most of the time within its hull; searched where exceptions outnumber its intervals."""
+    sizes = np.diff(begins)
+    # Intervals of a set may share a cell where keys cannot tell their ends apart; counting it twice does no harm.
+    allowed = np.add.reduceat(lasts - firsts + 1, begins[:-1])
+    refused = lasts[begins[1:] - 1] - firsts[begins[:-1]] + 1 - allowed
+    defaults = np.where(refused < allowed, _ALLOWS, _REFUSES).astype(np.uint8)
+    defaults[np.minimum(allowed, np.maximum(refused, 0)) > 2 * sizes] = _SEARCHED
+    return defaults
+
+
 @kernel
-def _fill(
-    chosen: Int32Array,
-    begins: Int64Array,
-    lows: Int64Array,
-    highs: Int64Array,
-    cuts: Int64Array,
-    points: bool,
-    words: Words,
+def _list_exceptions(
+    begins: Int64Array, firsts: Int64Array, lasts: Int64Array, defaults: Answers, at: Int64Array, listed: Int32Array
 ) -> None:
-    for number in range(len(chosen)):
-        for interval in range(begins[chosen[number]], begins[chosen[number] + 1]):
-            first = _cell(cuts, lows[interval], points)
-            last = first if points else _cell(cuts, highs[interval], points)
-            for cell in range(first, last + 1):
-                words[cell >> 6, number] |= np.uint64(1) << np.uint64(cell & 63)
+    """Appends each set to the cells where it is an exception; without room for them it only counts, in `at`."""
+    for number in range(len(begins) - 1):
+        reached = firsts[begins[number]]
+        for interval in range(begins[number], begins[number + 1]):
+            start, stop = max(firsts[interval], reached), lasts[interval] + 1
+            if defaults[number] == _ALLOWS:
+                start, stop = reached, firsts[interval]
+            elif defaults[number] == _SEARCHED:
+                stop = start
+            for cell in range(start, stop):
+                if len(listed):
+                    listed[at[cell]] = number
+                at[cell] += 1
+            reached = lasts[interval] + 1
 
 
 @kernel
@@ -123,19 +141,24 @@ def _keep_members(
     keys: Int64Array,
     column: int,
     set_of: Int32Array,
-    bits: Any,
+    answers: Answers,
+    cells: Any,
     intervals: Any,
 ) -> Codes:
-    cuts, points, words = bits
-    searched, begins, lows, highs = intervals
-    with_bits = words.shape[1]
+    cuts, points, listed_from, listed = cells
+    begins, lows, highs = intervals
     kept = np.empty(len(positions), np.int32)
     bounds = np.zeros(len(offsets), np.int64)
     filled = 0
     for event in range(len(offsets) - 1):
+        bounds[event + 1] = filled
+        if offsets[event] == offsets[event + 1]:
+            continue
         key = keys[event, column]
         cell = _cell(cuts, key, points)
-        block, bit = words[cell >> 6], np.uint64(cell & 63)
+        exceptions = listed[listed_from[cell] : listed_from[cell + 1]]
+        for number in exceptions:
+            answers[number] ^= 1
         for index in range(offsets[event], offsets[event + 1]):
             position = positions[index]
             number = set_of[position]
@@ -143,12 +166,13 @@ def _keep_members(
             kept[filled] = position
             if number < 0:
                 filled += 1
-            elif number < with_bits:
-                filled += int((block[number] >> bit) & np.uint64(1))
+            elif answers[number] != _SEARCHED:
+                filled += int(answers[number])
             else:
                 # The row's interval is the set's hull and has the key, so some interval begins at or before it.
-                begin, end = begins[searched[number - with_bits]], begins[searched[number - with_bits] + 1]
-                after = np.searchsorted(lows[begin:end], key, side="right")
-                filled += int(highs[begin + after - 1] >= key)
+                after = np.searchsorted(lows[begins[number] : begins[number + 1]], key, side="right")
+                filled += int(highs[begins[number] + after - 1] >= key)
+        for number in exceptions:
+            answers[number] ^= 1
         bounds[event + 1] = filled
     return kept[:filled], bounds
