@@ -1,5 +1,7 @@
 """Sets of keys, however they are merged, selected and laid out, hold what the lists they came from hold."""
 
+from itertools import chain
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -51,7 +53,8 @@ def check(sets: KeySets | None, rows: list[Intervals | None], seed: int) -> None
     keys = np.array([[0, key] for key in KEYS], np.int64)
     hits = [[position for position, row in enumerate(order) if within_hull(rows[row], key)] for key in KEYS]
     offsets = np.cumsum([0] + [len(found) for found in hits])
-    kept, bounds = Membership.of(sets, 1, order).keep_members(np.array(sum(hits, []), np.int32), offsets, keys)
+    positions = np.array(list(chain.from_iterable(hits)), np.int32)
+    kept, bounds = Membership.of(sets, 1, order).keep_members(positions, offsets, keys)
     for number, key in enumerate(KEYS):
         expected = [position for position in hits[number] if allows(rows[order[position]], key)]
         assert kept[bounds[number] : bounds[number + 1]].tolist() == expected
