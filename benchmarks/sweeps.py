@@ -57,10 +57,11 @@ class Curve:
 
 
 def sweeps(settings: Settings) -> list[Sweep]:
-    """Everything that can grow: subscriptions of several kinds, attributes, density."""
+    """Everything that can grow: subscriptions of several kinds, attributes, density, lists."""
     size_max = min(settings.size(5_000_000, 100_000), memory_bytes() // (2 * BOX_BYTES_MAX) or 1_000_000)
     text_max = settings.size(100_000, 3_000)
     attributes = [1, 2, 5, 10, 20, 50, 100, 200]
+    lengths = [2, 5, 10, 20, 50, 100, 200, 500]
     return [
         Sweep("ranges, number of subscriptions", "subscriptions", _steps(size_max), lambda n: _boxes(settings, int(n))),
         Sweep(
@@ -92,6 +93,18 @@ def sweeps(settings: Settings) -> list[Sweep]:
             "density",
             [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6],
             lambda density: _dense(settings, density),
+        ),
+        Sweep(
+            "IN, length of the list",
+            "values",
+            lengths,
+            lambda length: _lists(settings, int(length), 1_000),
+        ),
+        Sweep(
+            "IN of a million, length of the list",
+            "values",
+            lengths,
+            lambda length: _lists(settings, int(length), 1_000_000),
         ),
     ]
 
@@ -158,6 +171,17 @@ def _dense(settings: Settings, density: float) -> Point:
     workload = make_w1(settings.generator(6), density, count=settings.size(10_000, 3_000), events=500)
     matcher = Matcher.from_arrow(workload.subscription_table())
     return Point(matcher, workload.event_table(), [workload.matching_rows(event) for event in workload.events[:2]])
+
+
+def _lists(settings: Settings, length: int, domain: int) -> Point:
+    """Subscriptions to some of the integers below a number each; every event has one that somebody wants."""
+    rng = settings.generator(7, length)
+    wanted = np.array([rng.choice(domain, length, replace=False) for _ in range(settings.size(2_000, 500))])
+    texts = [f"value IN ({', '.join(map(str, row))})" for row in wanted.tolist()]
+    matcher = Matcher.from_arrow(pa.table({"id": [id_of(row) for row in range(len(texts))], "filter": texts}))
+    values = rng.choice(wanted.ravel(), 500)
+    expected = [np.flatnonzero((wanted == value).any(axis=1)) for value in values[:CHECKED_EVENTS]]
+    return Point(matcher, pa.table({"value": values}), expected)
 
 
 def _mixed(settings: Settings, count: int, attributes: int) -> Point:

@@ -16,12 +16,23 @@ TEMPLATES = [
     "t > {t}", "t BETWEEN {t} AND {t} AND s = {s}", "a = {n} AND a = {n}", "s = {s} AND s = {s}",
     "a = {n} AND a = {s}",
     "TRUE AND a >= {n}", "a != {n}", "a < -{p}", "s > {s}",
+    "a IN ({n}, {n}, {many})", "a NOT IN ({n}, {many})", "a IN ({n}, {many}) AND b NOT IN ({n}, {many})",
+    "b IN ({n}, {n}, {n}) AND a IN ({n}, {n}, {many}) AND s LIKE '%x'", "s IN ({s}, {words}) AND a < {n}",
+    "s NOT IN ({s}, {words}) OR a IN ({n}, {many})", "NOT (s IN ({s}, {words}) OR b = {n})", "t IN ({t}, {moments})",
 ]  # fmt: skip
+# So many values that a list of them becomes a set of keys, spread among those that events have.
+LISTS = {
+    "{many}": ", ".join(str(number / 8) for number in range(-80, 80) if number % 8),
+    "{words}": ", ".join(f"'it{number:02}'" for number in range(80)),
+    "{moments}": ", ".join(f"TIMESTAMP '2024-01-02 {number // 60:02}:{number % 60:02}:01'" for number in range(80)),
+}
 
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(TEMPLATES))
+    for name, values in LISTS.items():
+        text = text.replace(name, values)
     while "{" in text:
         text = text.replace("{n}", str(draw(numbers)), 1)
         text = text.replace("{p}", str(draw(st.integers(0, 3))), 1)
@@ -50,3 +61,4 @@ def test_filters_loaded_together_match_as_each_does_alone(
     for event in happened:
         expected = [str(number) for number, text in enumerate(filters) if Filter.parse(text).matches(event)]
         assert matcher.match(event) == expected
+        assert matcher.match_any(event) == bool(expected)

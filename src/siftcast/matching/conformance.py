@@ -85,6 +85,26 @@ def _memberships() -> st.SearchStrategy[Predicate]:
     )  # fmt: skip
 
 
+# Values that events do not have, so many that an engine may treat lists with them in another way than short ones.
+_FILLERS: list[list[Value]] = [
+    [*(number + 0.25 for number in range(-30, 30)), *range(10, 50)],
+    [f"a{number:02}" for number in range(70)],
+    [False, True],
+    [MOMENTS[1] + timedelta(minutes=number) for number in range(1, 80)],
+]
+
+
+def _long_memberships() -> st.SearchStrategy[Predicate]:
+    pools = st.sampled_from(list(zip(_POOLS, _FILLERS, strict=True)))
+    options = pools.flatmap(
+        lambda pair: st.lists(st.sampled_from([*pair[0], None]), max_size=6).map(lambda some: [*pair[1], *some])
+    )
+    return st.builds(
+        lambda reference, chosen, negated: In(reference, tuple(map(Literal, chosen)), negated),
+        references, options, st.booleans(),
+    )  # fmt: skip
+
+
 leaves: st.SearchStrategy[Predicate] = st.one_of(
     st.builds(Comparison, _operators, references, literals),
     st.builds(Comparison, _operators, references, literals),
@@ -92,6 +112,7 @@ leaves: st.SearchStrategy[Predicate] = st.one_of(
     st.builds(Comparison, _operators, references, references),
     _betweens(),
     _memberships(),
+    _long_memberships(),
     st.builds(Like, references, st.sampled_from(PATTERNS).map(LikePattern), st.booleans()),
     st.builds(IsNull, references, st.booleans()),
     references,

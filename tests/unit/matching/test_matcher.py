@@ -142,3 +142,39 @@ def test_stats_say_what_is_held_and_which_way_events_took() -> None:
     assert stats["events"] == {"single": 1, "batch": 2}
     assert stats["verified"] == 2  # the comparison of two attributes, once for each row of the table
     assert sum(segment["rows"] for segment in stats["segments"]) == 501  # type: ignore[index, attr-defined]
+
+
+def test_long_lists_are_decided_without_asking_any_filter() -> None:
+    matcher = sc.Matcher("tiles")
+    matcher.add_many((f"s{number}", f"a IN ({_every(3, number)}) AND b NOT IN ({_every(2, 0)})") for number in range(9))
+    matcher.settle()
+    assert matcher.match({"a": 31, "b": 7}) == [f"s{number}" for number in range(9) if 31 in range(number, 300, 3)]
+    assert matcher.match({"a": 31, "b": 8}) == []
+    assert matcher.match_batch(pa.table({"a": [1.5, 299.0], "b": [7, 7]})).to_pylist()[0] == []
+    stats = matcher.stats()
+    assert (stats["undecided"], stats["verified"]) == (0, 0)
+    assert stats["segments"][0]["rows"] == 9  # type: ignore[index]
+
+
+def test_long_lists_with_numbers_that_floats_cannot_hold_stay_exact() -> None:
+    matcher = sc.Matcher("tiles")
+    matcher.add("listed", f"a IN ({_every(2, 0)}, {2**53 + 1}, {2**53 + 3})")
+    matcher.add("others", f"a NOT IN ({_every(2, 0)}, {2**53 + 1}, {2**53 + 3})")
+    matcher.settle()
+    for value in (2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**53 + 4, 6, 7, 2.0**53):
+        listed = value in (2**53 + 1, 2**53 + 3, 6)
+        assert matcher.match({"a": value}) == (["listed"] if listed else ["others"])
+
+
+def test_no_number_lies_between_neighbouring_floats() -> None:
+    matcher = sc.Matcher("tiles")
+    matcher.add("nothing", "a > 1 AND a < 1.0000000000000002")
+    matcher.add("gaps", f"a NOT IN (1, 1.0000000000000002, {_every(2, 2)})")
+    matcher.add("one", "a = 1")
+    matcher.settle()
+    assert matcher.match({"a": 1}) == ["one"]
+    assert matcher.match({"a": 1.0000000000000004}) == ["gaps"]
+
+
+def _every(step: int, start: int) -> str:
+    return ", ".join(map(str, range(start, 300, step)))

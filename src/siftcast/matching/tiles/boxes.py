@@ -1,9 +1,9 @@
 """Filters as boxes: for each dimension at most one interval, ready to be rows of an index.
 
 A filter is a set of alternatives (`normal_form`), an alternative allows a set of intervals for each attribute, and
-a box takes one of them each: `a IN (1, 2) AND b > 0 OR c IS NULL` is three boxes. Past a budget neighbouring
-intervals are joined. What intervals cannot say stays with the box: patterns that strings must match, and doubt, which
-only the filter itself can settle on the event.
+a box takes one of them each: `a IN (1, 2) AND b > 0 OR c IS NULL` is three boxes. Past a budget the longest list of
+intervals stays together as a set. What intervals cannot say stays with the box: sets that keys must lie in, patterns
+that strings must match, and doubt, which only the filter itself can settle on the event.
 
 Subscriptions by the million share few templates. For a template that is a plain conjunction of comparisons, the
 way from literals to intervals is worked out once (`plan_of`) and then applied to columns of literals.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from siftcast.matching.tiles.keys import (
     PRESENCE,
@@ -23,6 +24,7 @@ from siftcast.matching.tiles.keys import (
     number_range,
     string_range,
 )
+from siftcast.matching.tiles.sets import Intervals
 from siftcast.model.expression import Like, Reference
 from siftcast.model.filter import Filter
 from siftcast.model.intervals import Range
@@ -34,21 +36,23 @@ BOXES_MAX = 64
 
 # An interval in the terms of its dimension: keys, or (start, end) strings as `string_range` has them.
 Side = tuple[Dimension, int | str, int | str | None]
+SetDemand = tuple[Dimension, Intervals]  # the key of a dimension must lie in one of several intervals
 Demand = tuple[Path, LikePattern, bool]  # the string of an attribute must match a pattern, or must not
 
 
 @dataclass(slots=True)
 class Box:
-    """One interval a dimension, the patterns that strings must match besides, and whether doubt remains even then."""
+    """One interval or one set a dimension, patterns that strings must match, and whether doubt remains even then."""
 
     sides: Sequence[Side]
     demands: Sequence[Demand] = ()
+    sets: Sequence[SetDemand] = ()
     doubtful: bool = False
 
     @property
     def plain(self) -> bool:
         """Whether the intervals are all there is to it."""
-        return not self.doubtful and not self.demands
+        return not self.doubtful and not self.demands and not self.sets
 
 
 @dataclass(slots=True)
@@ -57,6 +61,7 @@ class _Open:
 
     doubtful: bool
     demands: list[Demand] = field(default_factory=list)
+    sets: list[SetDemand] = field(default_factory=list)
 
 
 def boxes_of(filter_: Filter) -> list[Box]:
@@ -76,7 +81,7 @@ def _alternative_boxes(alternative: Conjunction) -> Iterator[Box]:
     if not all(len(choice) == 1 for choice in choices):
         choices = _within_budget(choices, result)
     for sides in product(*choices):
-        yield Box(sides, result.demands, result.doubtful)
+        yield Box(sides, result.demands, result.sets, result.doubtful)
 
 
 def _sides(path: Path, constraint: Constraint, result: _Open) -> list[Side]:
@@ -89,7 +94,8 @@ def _sides(path: Path, constraint: Constraint, result: _Open) -> list[Side]:
         for low, high in constraint.values.ranges:
             first, last, decided = number_range(low, high)
             result.doubtful = result.doubtful or not decided
-            sides.append((dimension, first, last))
+            if first <= last:  # between neighbouring floats there is nothing
+                sides.append((dimension, first, last))
         return sides
     return [(dimension, *_ends(constraint.kind, bounds)) for bounds in constraint.values.ranges]
 
@@ -99,26 +105,9 @@ def _ends(kind: Kind, bounds: Range) -> tuple[int | str, int | str | None]:
 
 
 def _within_budget(choices: list[list[Side]], result: _Open) -> list[list[Side]]:
-    """Joins neighbouring intervals of the longest choice until there are few enough combinations."""
-    while _combinations(choices) > BOXES_MAX:
-        longest = max(range(len(choices)), key=lambda index: len(choices[index]))
-        sides = choices[longest]
-        choices[longest] = [_join(sides[index : index + 2]) for index in range(0, len(sides), 2)]
-        result.doubtful = True
+    """Takes the longest choices out as sets until there are few enough combinations of the others."""
+    choices = sorted(choices, key=len)
+    while prod(map(len, choices)) > BOXES_MAX:
+        sides = choices.pop()
+        result.sets.append((sides[0][0], tuple(side[1:] for side in sides)))
     return choices
-
-
-def _combinations(choices: list[list[Side]]) -> int:
-    count = 1
-    for choice in choices:
-        count *= len(choice)
-    return count
-
-
-def _join(pair: Sequence[Side]) -> Side:
-    """The hull of one or two neighbouring intervals."""
-    first, last = pair[0], pair[-1]
-    dimension, low, high = first[0], first[1], last[2]
-    if len(pair) == 2 and isinstance(low, str) and high is not None and last[1] == high:
-        high = f"{high}\0"  # the second was a single string, which an end that is excluded must exceed
-    return dimension, low, high

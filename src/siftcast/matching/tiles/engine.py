@@ -235,7 +235,8 @@ def _warm_up() -> None:
     """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
     rows = RowBuilder()
     for slot in range(2):
-        rows.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], [(("y",), LikePattern("%y"), True)]))
+        demands, sets = [(("y",), LikePattern("%y"), True)], [((("z",), Kind.NUMBER), ((0, 0), (2, 2)))]
+        rows.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], demands, sets))
     built = rows.finish()
     with announced():
         tiny = Tiles()

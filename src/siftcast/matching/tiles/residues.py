@@ -2,8 +2,9 @@
 
 A LIKE with an inner or leading wildcard is no interval. Filters by the thousand use few distinct patterns, so each
 pattern is tried once for each distinct string of a batch, and a row that is a candidate only looks the answers up.
-Whatever else is open (a comparison of two attributes, a bound beyond 2^53, a hull) makes a row *doubtful*: its
-filter is evaluated on the event, unless another row of the same filter has settled the matter.
+Whatever else is open (a comparison of two attributes, a bound beyond 2^53, a hull of alternatives) makes a row
+*doubtful*: its filter is evaluated on the event, unless another row of the same filter has settled the matter. Sets
+of keys are open as well, but live with their dimension (`sets`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rows on their way into an index, and out of one again when segments are merged.
 
 A row is one box of one filter: the slot of the filter, and an interval on some dimensions. `RowSet` keeps the
-intervals by dimension, in keys, with the strings whose ranks the keys of a string dimension are.
+intervals by dimension, in keys, with the strings whose ranks the keys of a string dimension are. Where a row demands
+a set of keys, its interval there is the set's hull.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from siftcast.matching.tiles.index import TileIndex
 from siftcast.matching.tiles.keys import Dimension, Mask, Path, StringRanks, remap_ranks
 from siftcast.matching.tiles.plans import Columns
 from siftcast.matching.tiles.residues import Residues, merge_residues
+from siftcast.matching.tiles.sets import KeySets, SetBuilder, merge_sets
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
 
@@ -39,13 +41,14 @@ class RowSet:
     entries: dict[Dimension, Entries]
     ranks: dict[Dimension, StringRanks]
     residues: Residues
+    sets: dict[Dimension, KeySets]
 
     def __len__(self) -> int:
         return len(self.slots)
 
     @property
     def nbytes(self) -> int:
-        own = self.slots.nbytes + self.residues.nbytes
+        own = self.slots.nbytes + self.residues.nbytes + sum(sets.nbytes for sets in self.sets.values())
         return own + sum(e.rows.nbytes + e.lows.nbytes + e.highs.nbytes for e in self.entries.values())
 
     def build_index(self) -> TileIndex:
@@ -71,30 +74,35 @@ class RowSet:
                 rows = numbers[part.rows[chosen]]
                 entries[dimension] = Entries(rows, part.lows[chosen], part.highs[chosen])
         ranks = {dimension: rank for dimension, rank in self.ranks.items() if dimension in entries}
-        return RowSet(self.slots[keep], entries, ranks, self.residues.select(keep))
+        sets = {dimension: part.select(keep) for dimension, part in self.sets.items() if keep[part.rows].any()}
+        return RowSet(self.slots[keep], entries, ranks, self.residues.select(keep), sets)
 
 
-def merge_rows(sets: Sequence[RowSet]) -> RowSet:
-    """All rows of several sets, in order."""
-    if len(sets) == 1:
-        return sets[0]
-    starts = np.cumsum([0] + [len(rows) for rows in sets])
-    dimensions = dict.fromkeys(dimension for rows in sets for dimension in rows.entries)
+def merge_rows(parts: Sequence[RowSet]) -> RowSet:
+    """All rows of several parts, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [len(rows) for rows in parts])
+    dimensions = dict.fromkeys(dimension for rows in parts for dimension in rows.entries)
     ranks: dict[Dimension, StringRanks] = {}
     entries: dict[Dimension, Entries] = {}
+    sets: dict[Dimension, KeySets] = {}
     for dimension in dimensions:
-        holders = [(int(start), rows) for start, rows in zip(starts, sets, strict=False) if dimension in rows.entries]
+        holders = [(int(start), rows) for start, rows in zip(starts, parts, strict=False) if dimension in rows.entries]
         if dimension[1] is Kind.STRING:
             strings = {string for _, rows in holders for string in rows.ranks[dimension].strings}
             ranks[dimension] = StringRanks(sorted(strings))
-        parts = [_moved(rows, dimension, start, ranks.get(dimension)) for start, rows in holders]
+        moved = [_moved(rows, dimension, start, ranks.get(dimension)) for start, rows in holders]
         entries[dimension] = Entries(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.lows for part in parts]),
-            np.concatenate([part.highs for part in parts]),
+            np.concatenate([part.rows for part in moved]),
+            np.concatenate([part.lows for part in moved]),
+            np.concatenate([part.highs for part in moved]),
         )
-    residues = merge_residues([rows.residues for rows in sets], starts[:-1].tolist())
-    return RowSet(np.concatenate([rows.slots for rows in sets]), _numbers_first(entries), ranks, residues)
+        demanding = [(start, rows) for start, rows in holders if dimension in rows.sets]
+        if demanding:
+            sets[dimension] = merge_sets([_moved_sets(rows, dimension, start, ranks) for start, rows in demanding])
+    residues = merge_residues([rows.residues for rows in parts], starts[:-1].tolist())
+    return RowSet(np.concatenate([rows.slots for rows in parts]), _numbers_first(entries), ranks, residues, sets)
 
 
 def _numbers_first(entries: dict[Dimension, Entries]) -> dict[Dimension, Entries]:
@@ -110,16 +118,22 @@ def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | 
     return Entries(part.rows + np.int32(start), lows, highs)
 
 
+def _moved_sets(rows: RowSet, dimension: Dimension, start: int, ranks: dict[Dimension, StringRanks]) -> KeySets:
+    old = rows.ranks[dimension].strings if dimension in rows.ranks else ()
+    return rows.sets[dimension].moved(start, old, ranks.get(dimension))
+
+
 class RowBuilder:
     """Collects rows, one box or one set of columns at a time."""
 
-    __slots__ = ("_columns", "_demands", "_doubtful", "_sides", "_slots", "_tests", "rows")
+    __slots__ = ("_columns", "_demands", "_doubtful", "_sets", "_sides", "_slots", "_tests", "rows")
 
     def __init__(self) -> None:
         self.rows = 0
         self._slots: list[Int32Array | list[int]] = []
         self._sides: dict[Dimension, tuple[list[int], list[int | str], list[int | str | None]]] = {}
         self._columns: dict[Dimension, list[tuple[int, Columns]]] = {}
+        self._sets: dict[Dimension, SetBuilder] = {}
         self._doubtful: list[int] = []
         self._demands: list[tuple[int, int, bool]] = []
         self._tests: dict[tuple[Path, str], tuple[int, LikePattern]] = {}
@@ -134,6 +148,8 @@ class RowBuilder:
         for path, pattern, wanted in box.demands:
             number, _ = self._tests.setdefault((path, pattern.source), (len(self._tests), pattern))
             self._demands.append((self.rows, number, wanted))
+        for dimension, intervals in box.sets:
+            self._sets.setdefault(dimension, SetBuilder()).add(self.rows, intervals)
         if box.doubtful:
             self._doubtful.append(self.rows)
         last = self._slots[-1] if self._slots else None
@@ -154,18 +170,27 @@ class RowBuilder:
         """The rows collected; the builder is spent."""
         entries: dict[Dimension, Entries] = {}
         ranks: dict[Dimension, StringRanks] = {}
-        for dimension in {**self._sides, **self._columns}:
+        sets: dict[Dimension, KeySets] = {}
+        for dimension in {**self._sides, **self._columns, **self._sets}:
             rows, lows, highs = self._gathered(dimension)
+            demanded = self._sets.get(dimension)
             if dimension[1] is Kind.STRING:
                 mentioned = set(lows) | {string for string in highs if string is not None}
+                mentioned |= set() if demanded is None else demanded.strings()
                 rank = ranks[dimension] = StringRanks(sorted(mentioned))
-                low_keys = [rank.low_key(low) for low in lows]
-                high_keys = [rank.high_key(low, high) for low, high in zip(lows, highs, strict=True)]
-                entries[dimension] = Entries(rows, np.array(low_keys, np.int64), np.array(high_keys, np.int64))
-            else:
-                entries[dimension] = Entries(rows, np.asarray(lows, np.int64), np.asarray(highs, np.int64))
+                lows, highs = (
+                    [rank.low_key(low) for low in lows],
+                    [rank.high_key(low, high) for low, high in zip(lows, highs, strict=True)],
+                )
+            lows, highs = np.asarray(lows, np.int64), np.asarray(highs, np.int64)
+            if demanded is not None:
+                part = sets[dimension] = demanded.finish(ranks.get(dimension))
+                hull_lows, hull_highs = part.hulls()
+                rows, lows = np.concatenate([rows, part.rows]), np.concatenate([lows, hull_lows])
+                highs = np.concatenate([highs, hull_highs])
+            entries[dimension] = Entries(rows, lows, highs)
         slots = _concatenated([np.asarray(part, np.int32) for part in self._slots], np.int32)
-        return RowSet(slots, _numbers_first(entries), ranks, self._residues())
+        return RowSet(slots, _numbers_first(entries), ranks, self._residues(), sets)
 
     def _residues(self) -> Residues:
         doubtful = np.zeros(self.rows, bool)

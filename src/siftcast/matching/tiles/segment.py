@@ -23,6 +23,7 @@ from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owne
 from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
 from siftcast.matching.tiles.keys import Mask, Path
+from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.residues import answers_for
 from siftcast.matching.tiles.rows import RowSet
 from siftcast.model import Filter
@@ -30,6 +31,8 @@ from siftcast.model.like import LikePattern
 from siftcast.model.values import lookup, normalise
 
 ANSWERS_MAX = 1 << 25
+CANDIDATES_MAX = 1 << 20  # about so many are settled at a time
+FIRST_PIECE = 64  # events of a batch that show how many candidates an event has
 Answer = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
@@ -164,6 +167,11 @@ class GeneralSegment(Segment):
         self._starts: Int64Array = np.searchsorted(self._owner_of[self._by_owner], np.arange(len(owners) + 1))
         self._numbers: Int32Array = np.arange(len(rows), dtype=np.int32)
         self._demands = rows.residues.ordered(self.index.order)
+        self._memberships = [
+            Membership.of(rows.sets[dimension], column, self.index.order)
+            for column, dimension in enumerate(rows.entries)
+            if dimension in rows.sets
+        ]
         self._undecided = undecided
         self.verified = 0
 
@@ -171,30 +179,60 @@ class GeneralSegment(Segment):
     def slots(self) -> Int32Array:
         return self._slots
 
-    def find(self, event: Attributes) -> list[int]:
-        positions = self._named_positions(event, self._numbers)
-        if len(positions) == 0:
-            return []
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(membership.nbytes for membership in self._memberships)
+
+    def find(self, event: Attributes) -> Sequence[int] | Int32Array:
+        slots, doubts = self._candidates(event)
+        if not doubts.any():
+            return slots
+        self.verified += int(doubts.sum())
+        undecided, found = self._undecided, zip(slots.tolist(), doubts.tolist(), strict=True)
+        return [slot for slot, doubt in found if not doubt or undecided[slot].matches(event)]
+
+    def exists(self, event: Attributes) -> bool:
+        slots, doubts = self._candidates(event)
+        undecided = self._undecided
+        return not doubts.all() or any(undecided[slot].matches(event) for slot in slots.tolist())
+
+    def _candidates(self, event: Attributes) -> tuple[Int32Array, Mask]:
+        """The slots of the filters that an event may satisfy, and which of them must be asked."""
+        reader = self._event_keys
+        held = reader.take(event)
+        positions = self.index.match_event(held[2], self._alive_at, reader.numbers, self._numbers)
         offsets = np.array([0, len(positions)], np.int64)
+        for membership in self._memberships:
+            positions, offsets = membership.keep_members(positions, offsets, held[0].reshape(1, -1))
+        reader.give_back(held)
+        if len(positions) == 0:
+            return positions, np.zeros(0, bool)
         if self._demands.table:
             positions, offsets = self._satisfied(positions, offsets, _EventStrings(event))
         codes, _, doubts = self._owners(positions, offsets)
-        found: list[int] = self._slots[codes].tolist()
-        if not doubts.any():
-            return found
-        self.verified += int(doubts.sum())
-        undecided = self._undecided
-        return [slot for slot, doubt in zip(found, doubts, strict=True) if not doubt or undecided[slot].matches(event)]
-
-    def exists(self, event: Attributes) -> bool:
-        return len(self.find(event)) > 0
+        return self._slots[codes], doubts
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
-        positions, offsets = self.index.match(self._batch_keys(events), self._alive)
+        positions, offsets = self._batch_positions(self._batch_keys(events))
         if self._demands.table:
             positions, offsets = self._satisfied(positions, offsets, events)
         codes, offsets, doubts = self._owners(positions, offsets)
         return self._verified(codes, offsets, doubts, table) if doubts.any() else (codes, offsets)
+
+    def _batch_positions(self, keys: Int64Array) -> Codes:
+        if not self._memberships:
+            return self.index.match(keys, self._alive)
+        # Candidates may be many times the matches, so a batch is cut into pieces that keep them in the cache.
+        parts: list[Codes] = []
+        start, step = 0, FIRST_PIECE
+        while start < len(keys) or not parts:
+            piece = keys[start : start + step]
+            positions, offsets = self.index.match(piece, self._alive)
+            start, step = start + step, max(1, CANDIDATES_MAX * step // max(len(positions), 1))
+            for membership in self._memberships:
+                positions, offsets = membership.keep_members(positions, offsets, piece)
+            parts.append((positions, offsets))
+        return append_codes(parts)
 
     def live_codes(self) -> Int32Array:
         return np.unique(self._owner_of[self._live_positions()])

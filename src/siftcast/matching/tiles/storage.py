@@ -14,6 +14,7 @@ from siftcast.matching.tiles.keys import Dimension, StringRanks
 from siftcast.matching.tiles.residues import Residues
 from siftcast.matching.tiles.rows import Entries, RowSet
 from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
+from siftcast.matching.tiles.sets import KeySets
 from siftcast.model import Filter
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
@@ -53,6 +54,7 @@ def _save(segment: Segment) -> Saved:
                 "lows": _array(entries.lows),
                 "highs": _array(entries.highs),
                 "strings": list(rows.ranks[dimension].strings) if dimension in rows.ranks else None,
+                "sets": _save_sets(rows.sets[dimension]) if dimension in rows.sets else None,
             }
             for dimension, entries in rows.entries.items()
         ],
@@ -62,21 +64,35 @@ def _save(segment: Segment) -> Saved:
 def _load(saved: Saved, undecided: Mapping[int, Filter]) -> Segment:
     entries: dict[Dimension, Entries] = {}
     ranks: dict[Dimension, StringRanks] = {}
+    sets: dict[Dimension, KeySets] = {}
     for item in saved["dimensions"]:
         kind = item["kind"]
         dimension = tuple(item["path"]), (Kind(kind) if kind in {known.value for known in Kind} else kind)
         entries[dimension] = Entries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
         if item["strings"] is not None:
             ranks[dimension] = StringRanks(item["strings"])
+        if item["sets"] is not None:
+            sets[dimension] = _load_sets(item["sets"])
     table = tuple((tuple(path), LikePattern(source)) for path, source in saved["tests"])
     doubtful, demanding, tests, wanted = map(_read, saved["residues"])
     residues = Residues(doubtful, demanding, tests, wanted, table)
-    rows = RowSet(_read(saved["slots"]), entries, ranks, residues)
+    rows = RowSet(_read(saved["slots"]), entries, ranks, residues, sets)
     index = TileIndex.from_arrays({name: _read(array) for name, array in saved["index"].items()})
     segment: Segment = PlainSegment(rows, index) if saved["plain"] else GeneralSegment(rows, undecided, index)
     if saved["alive"] is not None:
         segment.restore_alive(_read(saved["alive"]), saved["live"])
     return segment
+
+
+def _save_sets(sets: KeySets) -> list[Any]:
+    highs = None if sets.highs is sets.lows else _array(sets.highs)
+    return [*(_array(part) for part in (sets.rows, sets.sets, sets.begins, sets.lows)), highs]
+
+
+def _load_sets(saved: Sequence[Any]) -> KeySets:
+    # Copied, since kernels would be compiled a second time for arrays that cannot be written.
+    rows, sets, begins, lows = (_read(part).copy() for part in saved[:4])
+    return KeySets(rows, sets, begins, lows, lows if saved[4] is None else _read(saved[4]).copy())
 
 
 def _array(array: np.ndarray[Any, np.dtype[Any]]) -> tuple[str, tuple[int, ...], bytes]:
