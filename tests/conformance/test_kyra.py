@@ -2,8 +2,10 @@
 
 from collections import Counter
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
+
 from siftcast.model import Attribute, Schema
 from siftcast.overlays.conformance import SchemeConformance
 from siftcast.overlays.messages import Publication
@@ -16,6 +18,10 @@ VALUES = range(10)
 TWO_AXES = ContentSpace(Schema([Attribute("value", "int", (0, 9), 1), Attribute("kind", "string", ("x", "xy", "y"))]))
 
 
+def chosen(**values):
+    return MappingProxyType(values)
+
+
 def forecast(case):
     """The load of each value if the interests known beforehand stay; even if there are none."""
     wanted = [sum(interest.matches({"value": value}) for _, interest in case.interests) for value in VALUES]
@@ -26,8 +32,8 @@ def forecast(case):
 class KyraConformance(SchemeConformance):
     """Layouts from planning; options are those of the protocol."""
 
-    planning: dict = {"clique_ms_max": 2.0}
-    options: dict = {}
+    planning = chosen(clique_ms_max=2.0)
+    options = chosen()
 
     def layout(self, case):
         return plan_kyra(case.distances, case.space, np.arange(11), forecast(case), **self.planning)
@@ -50,56 +56,56 @@ class TestKyra(KyraConformance):
 
 
 class TestKyraWithCliquesOfTwo(KyraConformance):
-    planning = {"clique_ms_max": 3.0, "clique_servers_max": 2}
+    planning = chosen(clique_ms_max=3.0, clique_servers_max=2)
 
 
 class TestKyraWithSharesThatLeaveServersWithoutAZone(KyraConformance):
-    planning = {"clique_ms_max": 4.0, "method": "shares", "trees": 3}
+    planning = chosen(clique_ms_max=4.0, method="shares", trees=3)
 
 
 class TestKyraWithOneClique(KyraConformance):
-    planning = {"clique_ms_max": 100.0}
+    planning = chosen(clique_ms_max=100.0)
 
 
 class TestKyraWithCliquesOfOneAndOneTree(KyraConformance):
-    planning = {"clique_ms_max": 0.0, "trees": 1}
+    planning = chosen(clique_ms_max=0.0, trees=1)
 
 
 class TestKyraWithMoreTreesThanServers(KyraConformance):
-    planning = {"clique_ms_max": 2.0, "trees": 25}
+    planning = chosen(clique_ms_max=2.0, trees=25)
 
 
 class TestKyraWithBalancedTrees(KyraConformance):
-    planning = {"clique_ms_max": 1.0, "trees": 4, "balance_factor": 10}
+    planning = chosen(clique_ms_max=1.0, trees=4, balance_factor=10)
 
 
 class TestKyraOverARing(KyraConformance):
-    planning = {"clique_ms_max": 4.0}
-    options = {"clique_delivery": "ring"}
+    planning = chosen(clique_ms_max=4.0)
+    options = chosen(clique_delivery="ring")
 
 
 class TestKyraWithCovering(KyraConformance):
-    planning = {"clique_ms_max": 1.0, "trees": 2}
-    options = {"summary": "covering"}
+    planning = chosen(clique_ms_max=1.0, trees=2)
+    options = chosen(summary="covering")
 
 
 class TestKyraWithMerging(KyraConformance):
-    planning = {"clique_ms_max": 1.0, "trees": 2}
-    options = {"summary": "merging"}
+    planning = chosen(clique_ms_max=1.0, trees=2)
+    options = chosen(summary="merging")
 
 
 class TestKyraWithAlwaysReuse(KyraConformance):
-    planning = {"clique_ms_max": 1.0, "trees": 2}
-    options = {"reuse": Reuse("always")}
+    planning = chosen(clique_ms_max=1.0, trees=2)
+    options = chosen(reuse=Reuse("always"))
 
 
 class TestKyraWithPartialReuseAndCovering(KyraConformance):
-    planning = {"clique_ms_max": 1.0, "trees": 2}
-    options = {"reuse": Reuse("partial", 1), "summary": "covering"}
+    planning = chosen(clique_ms_max=1.0, trees=2)
+    options = chosen(reuse=Reuse("partial", 1), summary="covering")
 
 
 class TestKyraOnTwoAxes(KyraConformance):
-    planning = {"clique_ms_max": 2.0, "trees": 5}
+    planning = chosen(clique_ms_max=2.0, trees=5)
 
     def layout(self, case):
         cells = np.array(list(product(VALUES, range(3))), dtype=float)

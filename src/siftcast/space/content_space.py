@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from math import inf, nextafter
+from math import inf, isfinite, nextafter
 
 from siftcast.model import Attribute, Filter, Schema, SchemaError
 from siftcast.model.filter import scales_of
@@ -109,11 +109,12 @@ class ContentSpace:
         """
         for name, path, scale in self._grids:
             value = normalise(lookup(event, name, path))
-            if isinstance(value, int) and scale.step == 1 and scale.origin.denominator == 1:
+            if isinstance(value, bool | str | datetime) or value is None:
                 continue
-            if kind_of(value) is Kind.NUMBER and abs(value) != inf:  # type: ignore[arg-type]  # it is a number
-                if scale.before(value) >= scale.after(value):  # type: ignore[arg-type]
-                    return name
+            assert isinstance(value, int | float)
+            simple = isinstance(value, int) and scale.step == 1 and scale.origin.denominator == 1
+            if not simple and isfinite(value) and scale.before(value) >= scale.after(value):
+                return name
         return None
 
     def boxes(self, filter_: Filter) -> list[Box]:

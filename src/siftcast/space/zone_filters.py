@@ -44,7 +44,7 @@ def _sides(axis: Axis, low: float, high: float) -> list[Predicate]:
         first, last = axis.strings[ceil(low)], axis.strings[ceil(high) - 1]
         if first == last:
             return [Comparison("=", reference, Literal(first))]
-        sides = [(below, ">=", first), (above, "<=", last)]
+        sides: list[tuple[bool, str, Value]] = [(below, ">=", first), (above, "<=", last)]
     else:
         sides = [(below, ">=", _value(axis, low, -inf)), (above, "<", _value(axis, high, inf))]
     return [Comparison(operator, reference, Literal(value)) for told, operator, value in sides if told]

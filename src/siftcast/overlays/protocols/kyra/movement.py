@@ -132,8 +132,8 @@ class SubscriptionMovement(Protocol):
                 return self._give_up(ids, now)
             case Parcel() if message.network == _CLIQUE:
                 assert self._ring is not None
-                content, effects = self._ring.receive(message)
-                return effects if content is None else [*effects, *self._receive(content, sender, stimulus, now)]
+                content, passed = self._ring.receive(message)
+                return passed if content is None else [*passed, *self._receive(content, sender, stimulus, now)]
         if getattr(message, "network", None) == OUTSIDE and self._outside is not None:
             return self._receive_outside(self._outside, message, sender)
         effects = self._backbone.handle(stimulus, now)
@@ -255,17 +255,17 @@ class SubscriptionMovement(Protocol):
     # -- events ------------------------------------------------------------------------------------------
 
     def _publish(self, event: Event, now: float) -> Effects:
-        wrong = self._layout.space.off_grid(event)
+        wrong = self._layout.space.off_grid(event.attributes)
         if wrong is not None:
             return [Refuse(event.id, f"the value of '{wrong}' lies between two values that the schema allows")]
-        proxy = self._clique.proxy_of(event)
+        proxy = self._clique.proxy_of(event.attributes)
         if proxy == self._node:
             return [*self._deliver(event), *self._enter(event, self._node, now)]
         return [*self._deliver(event), *self._send(Handover(event, self._node), (proxy,))]
 
     def _enter(self, event: Event, publisher: NodeId, now: float) -> Effects:
         """Sends an event that this server is proxy for on its way."""
-        if self._layout.tree_of(event) != OUTSIDE:
+        if self._layout.tree_of(event.attributes) != OUTSIDE:
             effects = self._backbone.handle(PublishRequested(event), now)
         else:
             assert self._outside is not None
@@ -276,7 +276,7 @@ class SubscriptionMovement(Protocol):
         self, event: Event, effects: Effects, *, publisher: NodeId | None = None, matched: bool = True
     ) -> Effects:
         """Turns deliveries to parts into final notifications of their original servers."""
-        if self._clique.proxy_of(event) != self._node:  # only passed on
+        if self._clique.proxy_of(event.attributes) != self._node:  # only passed on
             return [effect for effect in effects if type(effect) is not Deliver]
         result: list[Effect] = []
         for effect in effects:

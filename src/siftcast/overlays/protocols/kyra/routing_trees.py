@@ -71,7 +71,7 @@ class RoutingTrees(Protocol):
             return self._receive(stimulus.message, stimulus.sender)
         match stimulus:
             case PublishRequested(event):
-                return _named(self._routers[self._layout.tree_of(event)].route(event, self._node))
+                return _named(self._routers[self._layout.tree_of(event.attributes)].route(event, self._node))
             case SubscribeRequested(subscriptions):
                 return self._subscribe(subscriptions)
             case UnsubscribeRequested(ids):
