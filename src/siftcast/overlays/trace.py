@@ -2,7 +2,8 @@
 
 A trace is four tables. `records` has a row for each thing that happened at a node, `deliveries` one for each event
 handed to subscribers of a node. Beside them lie the published `events` and the `subscriptions`, so that a trace can be
-judged, and replayed, without whatever made it.
+judged, and replayed, without whatever made it. A subscription whose filter was replaced is there once for each filter:
+its first under its id, the next under `id#2` and so on; rows of the kind `subscribed` name these keys.
 
 `time_ms` is the runtime's clock. A message is `sent` at its sender (once for each destination) and `received` at its
 receiver; what lies between is the network's. `matches` and `lookups` of a row are the work that handling it took.
@@ -44,7 +45,7 @@ DELIVERIES = pa.schema(
     ]
 )
 EVENTS = pa.schema([("id", pa.string()), ("attributes", pa.string())])
-WANTED = pa.schema([("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
+WANTED = pa.schema([("key", pa.string()), ("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
 Delivery = tuple[float, int, str, Sequence[str]]
 _CHUNK = 100_000
@@ -78,6 +79,15 @@ class Trace:
         if len(self.deliveries) >= _CHUNK:
             self._settle_deliveries()
 
+    def keep_subscription(self, subscription: Subscription) -> str:
+        """Keeps a subscription as it was asked for; returns the key that stands for it in the records."""
+        key, version = subscription.id, 1
+        while (known := self.subscriptions.get(key)) is not None and known != subscription:
+            version += 1
+            key = f"{subscription.id}#{version}"
+        self.subscriptions[key] = subscription
+        return key
+
     def digest(self) -> str:
         """A hash of everything that happened, in order."""
         digest = hashlib.blake2b(digest_size=16)
@@ -98,7 +108,7 @@ class Trace:
         pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
         events = [(event.id, msgspec.json.encode(event.attributes).decode()) for event in self.events.values()]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
-        wanted = [(item.id, str(item.filter), item.subscriber) for item in self.subscriptions.values()]
+        wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
 
     @classmethod
@@ -115,7 +125,7 @@ class Trace:
         return cls(
             events={row["id"]: Event(msgspec.json.decode(row["attributes"]), row["id"]) for row in events},
             subscriptions={
-                row["id"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
+                row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
             },
             _record_tables=[records],
             _delivery_tables=[deliveries],
