@@ -12,8 +12,9 @@ receiver; what lies between is the network's. `matches` and `lookups` of a row a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ WANTED = pa.schema([("key", pa.string()), ("id", pa.string()), ("filter", pa.str
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
 Delivery = tuple[float, int, str, Sequence[str]]
 _CHUNK = 100_000
+_TIME = "$timestamp"
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ class Trace:
         place.mkdir(parents=True, exist_ok=True)
         pq.write_table(self.record_table(), place / "records.parquet", compression="zstd")
         pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
-        events = [(event.id, msgspec.json.encode(event.attributes).decode()) for event in self.events.values()]
+        events = [(event.id, msgspec.json.encode(_marked(event.attributes)).decode()) for event in self.events.values()]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
         wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
@@ -123,7 +125,7 @@ class Trace:
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{place} holds no trace: {error}") from None
         return cls(
-            events={row["id"]: Event(msgspec.json.decode(row["attributes"]), row["id"]) for row in events},
+            events={row["id"]: Event(_unmarked(msgspec.json.decode(row["attributes"])), row["id"]) for row in events},
             subscriptions={
                 row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
             },
@@ -140,6 +142,19 @@ class Trace:
         if self.deliveries:
             self._delivery_tables.append(_table(DELIVERIES, self.deliveries))
             self.deliveries.clear()
+
+
+def _marked(value: Any) -> Any:
+    """A value for JSON, with a mark on timestamps, which would come back as strings and match nothing."""
+    if isinstance(value, Mapping):
+        return {name: _marked(each) for name, each in value.items()}
+    return {_TIME: value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return datetime.fromisoformat(value[_TIME]) if _TIME in value else {k: _unmarked(v) for k, v in value.items()}
+    return value
 
 
 def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
