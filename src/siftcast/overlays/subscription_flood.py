@@ -76,7 +76,9 @@ class SubscriptionFlood:
         return change
 
     def introduce(self, neighbour: NodeId) -> list[Effect]:
-        """Tells a neighbour that came back all it cannot know from elsewhere."""
+        """Tells a neighbour that came back all it cannot know from elsewhere; others, met by delivery, nothing."""
+        if neighbour not in self._links.neighbours:
+            return []
         told = [
             entry
             for interface, entries in self._entries.items()

@@ -2,7 +2,8 @@
 
 A trace is four tables. `records` has a row for each thing that happened at a node, `deliveries` one for each event
 handed to subscribers of a node. Beside them lie the published `events` and the `subscriptions`, so that a trace can be
-judged, and replayed, without whatever made it.
+judged, and replayed, without whatever made it. A subscription whose filter was replaced is there once for each filter:
+its first under its id, the next under `id#2` and so on; rows of the kind `subscribed` name these keys.
 
 `time_ms` is the runtime's clock. A message is `sent` at its sender (once for each destination) and `received` at its
 receiver; what lies between is the network's. `matches` and `lookups` of a row are the work that handling it took.
@@ -11,8 +12,9 @@ receiver; what lies between is the network's. `matches` and `lookups` of a row a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +46,11 @@ DELIVERIES = pa.schema(
     ]
 )
 EVENTS = pa.schema([("id", pa.string()), ("attributes", pa.string())])
-WANTED = pa.schema([("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
+WANTED = pa.schema([("key", pa.string()), ("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
 Delivery = tuple[float, int, str, Sequence[str]]
 _CHUNK = 100_000
+_TIME = "$timestamp"
 
 
 @dataclass(slots=True)
@@ -78,6 +81,15 @@ class Trace:
         if len(self.deliveries) >= _CHUNK:
             self._settle_deliveries()
 
+    def keep_subscription(self, subscription: Subscription) -> str:
+        """Keeps a subscription as it was asked for; returns the key that stands for it in the records."""
+        key, version = subscription.id, 1
+        while (known := self.subscriptions.get(key)) is not None and known != subscription:
+            version += 1
+            key = f"{subscription.id}#{version}"
+        self.subscriptions[key] = subscription
+        return key
+
     def digest(self) -> str:
         """A hash of everything that happened, in order."""
         digest = hashlib.blake2b(digest_size=16)
@@ -96,9 +108,9 @@ class Trace:
         place.mkdir(parents=True, exist_ok=True)
         pq.write_table(self.record_table(), place / "records.parquet", compression="zstd")
         pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
-        events = [(event.id, msgspec.json.encode(event.attributes).decode()) for event in self.events.values()]
+        events = [(event.id, msgspec.json.encode(_marked(event.attributes)).decode()) for event in self.events.values()]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
-        wanted = [(item.id, str(item.filter), item.subscriber) for item in self.subscriptions.values()]
+        wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
 
     @classmethod
@@ -113,9 +125,9 @@ class Trace:
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{place} holds no trace: {error}") from None
         return cls(
-            events={row["id"]: Event(msgspec.json.decode(row["attributes"]), row["id"]) for row in events},
+            events={row["id"]: Event(_unmarked(msgspec.json.decode(row["attributes"])), row["id"]) for row in events},
             subscriptions={
-                row["id"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
+                row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
             },
             _record_tables=[records],
             _delivery_tables=[deliveries],
@@ -130,6 +142,19 @@ class Trace:
         if self.deliveries:
             self._delivery_tables.append(_table(DELIVERIES, self.deliveries))
             self.deliveries.clear()
+
+
+def _marked(value: Any) -> Any:
+    """A value for JSON, with a mark on timestamps, which would come back as strings and match nothing."""
+    if isinstance(value, Mapping):
+        return {name: _marked(each) for name, each in value.items()}
+    return {_TIME: value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return datetime.fromisoformat(value[_TIME]) if _TIME in value else {k: _unmarked(v) for k, v in value.items()}
+    return value
 
 
 def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

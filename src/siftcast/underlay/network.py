@@ -182,4 +182,6 @@ class Network:
                 "some servers could not reach each other, because the network is in pieces;"
                 " use network.largest_component()"
             )
-        return Underlay.over_routers(self.routers, self.tails, self.heads, self.latencies_ms, places, access_ms)
+        return Underlay.over_routers(
+            self.routers, self.tails, self.heads, self.latencies_ms, places, access_ms, self.names
+        )

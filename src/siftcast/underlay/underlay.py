@@ -64,9 +64,10 @@ class Arcs:
 class Underlay:
     """Servers 0 … servers - 1 on a network: latencies, routes, arcs."""
 
-    def __init__(self, arcs: Arcs, routers: int, server_nodes: Integers) -> None:
+    def __init__(self, arcs: Arcs, routers: int, server_nodes: Integers, router_names: tuple[str, ...] = ()) -> None:
         self.arcs = arcs
         self.routers = routers
+        self.router_names = router_names or tuple(f"router-{number}" for number in range(routers))
         self.servers = len(server_nodes)
         self._server_nodes = server_nodes
         self._route_memo: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -81,11 +82,12 @@ class Underlay:
         latencies_ms: Floats,
         places: Integers,
         access_ms: Floats | None,
+        router_names: tuple[str, ...] = (),
     ) -> Underlay:
         """Servers at the routers `places`, over access links of these latencies, or being routers themselves."""
         if access_ms is None:
             links = Arcs.both_ways(tails, heads, latencies_ms, np.zeros(len(tails), dtype=np.bool_))
-            return cls(links, routers, places)
+            return cls(links, routers, places, router_names)
         nodes = routers + np.arange(len(places))
         is_access = np.repeat((False, True), (len(tails), len(places)))
         arcs = Arcs.both_ways(
@@ -94,7 +96,7 @@ class Underlay:
             np.concatenate((latencies_ms, access_ms)),
             is_access,
         )
-        return cls(arcs, routers, nodes)
+        return cls(arcs, routers, nodes, router_names)
 
     @property
     def server_routers(self) -> Integers:
@@ -126,6 +128,11 @@ class Underlay:
             node = tails[arc]
         route = self._route_memo[a, b] = tuple(reversed(backwards))
         return route
+
+    def routers_between(self, a: int, b: int) -> tuple[str, ...]:
+        """The names of the routers that a message passes from server a to server b, as a traceroute lists them."""
+        heads = (int(self.arcs.head[arc]) for arc in self.route(a, b)[:-1])
+        return tuple(self.router_names[node] for node in heads if node < self.routers)
 
     def multicast_arcs(self, source: int, destinations: Iterable[int]) -> Integers:
         """The arcs of all routes from a source, each once and ascending: IP multicast as merged unicast routes."""

@@ -24,6 +24,7 @@ from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
 from siftcast.interfaces.cli.reproduce_command import reproduce
+from siftcast.interfaces.cli.simulate_command import simulate
 from siftcast.interfaces.cli.spark_commands import spark_app
 from siftcast.interfaces.cli.spark_planning import partition, statistics
 from siftcast.interfaces.cli.spark_stream import stream
@@ -32,8 +33,8 @@ from siftcast.model import SiftcastError
 
 _LINES_MAX = 12
 _EPILOGUE = (
-    "Exit status: 0 done; 1 done, but some input was rejected; 2 a mistake in the command or its files; "
-    "130 interrupted. --debug shows tracebacks."
+    "Exit status: 0 done; 1 done, but some input was rejected or a check failed; 2 a mistake in the "
+    "command or its files; 130 interrupted. --debug shows tracebacks."
 )
 
 app = App(
@@ -44,7 +45,7 @@ app = App(
     version=f"siftcast {__version__}",
     suppress_keyboard_interrupt=False,
 )
-for command in (match, explain, check, generate, reproduce, demo):
+for command in (match, explain, check, generate, simulate, reproduce, demo):
     app.command(command)
 for spark_command in (stream, statistics, partition):
     spark_app.command(spark_command)

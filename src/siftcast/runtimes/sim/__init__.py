@@ -1,5 +1,35 @@
-"""The simulator: a clock, links, faults, traces and the checkers that read them."""
+"""The simulator: a clock, links, faults, traces and the checkers that read them.
 
-from siftcast.runtimes.sim.simulation import Faults, Network, Simulation, SimulationError, UniformNetwork
+simulation.py       the loop: stimuli in, effects out, everything into a trace
+wire.py             delays, loss, jitter, cuts
+contacts.py         who must be told when a node is gone or back
+recording.py        how requests are written into a trace, and how a broken run is told
+checkers/           what a trace shows
+scenario.py         a run described in TOML; scenario_run.py runs it, verdicts.py judges it
+layouts.py          trees, graphs and plans for schemes
+drawing.py          the network and an event's way as SVG
+"""
 
-__all__ = ["Faults", "Network", "Simulation", "SimulationError", "UniformNetwork"]
+from siftcast.runtimes.sim.errors import ScenarioError, SimulationError
+from siftcast.runtimes.sim.scenario import Scenario, load_scenario, parse_scenario
+from siftcast.runtimes.sim.scenario_run import ScenarioRun, execute, prepare
+from siftcast.runtimes.sim.simulation import Simulation
+from siftcast.runtimes.sim.verdicts import Verdict, judge
+from siftcast.runtimes.sim.wire import Faults, Network, UniformNetwork
+
+__all__ = [
+    "Faults",
+    "Network",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioRun",
+    "Simulation",
+    "SimulationError",
+    "UniformNetwork",
+    "Verdict",
+    "execute",
+    "judge",
+    "load_scenario",
+    "parse_scenario",
+    "prepare",
+]

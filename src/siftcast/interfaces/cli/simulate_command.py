@@ -1,0 +1,176 @@
+"""`siftcast simulate`: runs a scenario on the simulator and says what came of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.simulate_example import EXAMPLE
+from siftcast.interfaces.cli.terminal import err, out
+from siftcast.model import DataError
+
+if TYPE_CHECKING:
+    from siftcast.runtimes.sim.scenario_run import ScenarioRun
+    from siftcast.runtimes.sim.verdicts import Verdict
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+_STORIES = 3
+
+
+def simulate(
+    scenario: Path | None = None,
+    /,
+    *,
+    seed: int = 0,
+    trace: Path | None = None,
+    svg: Path | None = None,
+    event: str | None = None,
+    example: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Run a scenario on the simulator: one seed decides everything.
+
+    Shows what was delivered and what it cost; exit status 1 if something the scenario asks for does not hold, and
+    then prints the command that replays the run.
+
+    Example: siftcast simulate scenario.toml --seed 7 --svg network.svg
+
+    Parameters
+    ----------
+    scenario
+        A TOML file; --example prints one to start with.
+    seed
+        Decides everything that is random.
+    trace
+        A folder to write the trace to, as Parquet.
+    svg
+        A file to draw the network to, with the way of one event.
+    event
+        The event whose way is told and drawn; the one with the most hops for a drawing unless told.
+    example
+        Print a scenario with comments, and run nothing.
+    quiet
+        Say nothing unless a check fails.
+    """
+    if example:
+        out().print(Text(EXAMPLE), end="", soft_wrap=True)
+        return OK
+    if scenario is None:
+        raise DataError("which scenario? Name a file; siftcast simulate --example > scenario.toml makes one")
+
+    from siftcast.runtimes.sim.scenario import load_scenario
+    from siftcast.runtimes.sim.scenario_run import prepare
+    from siftcast.runtimes.sim.verdicts import judge
+
+    run = prepare(load_scenario(scenario), seed)
+    _run_with_progress(run, show=not quiet)
+    if event is not None and event not in run.simulation.trace.events:
+        raise DataError(f"no event '{event}' was published; {_some_events(run)}")
+    verdict = judge(run)
+    if trace is not None:
+        run.simulation.trace.save(trace)
+    if svg is not None:
+        _draw(run, svg, event)
+    if not quiet or not verdict.ok:
+        _show(run, verdict)
+    if event is not None:
+        _tell(run, event)
+    if not verdict.ok:
+        _show_failure(verdict, scenario, seed)
+    return OK if verdict.ok else REJECTED
+
+
+def _run_with_progress(run: ScenarioRun, *, show: bool) -> None:
+    from siftcast.runtimes.sim.scenario_run import execute
+
+    console = err()
+    if not show or not console.is_terminal:
+        execute(run)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        TextColumn("{task.fields[handled]:,} messages"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("subscribing", total=None, handled=0)
+        execute(run, lambda phase, handled: progress.update(task, description=phase, handled=int(handled)))
+
+
+def _show(run: ScenarioRun, verdict: Verdict) -> None:
+    console, scenario = out(), run.file.scenario
+    console.print(Text(scenario.title or run.file.path, "bold"))
+    what = f"{scenario.scheme.name} on {run.underlay.servers:,} servers and {run.underlay.routers:,} routers"
+    console.print(Text(f"{what}; {run.simulation.handled:,} steps, {run.simulation.now:,.0f} ms; seed {run.seed}"))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "measured", "asked"):
+        table.add_column(heading, overflow="fold")
+    for line in verdict.lines:
+        mark = {None: Text(line.bound), True: Text(f"✓ {line.bound}", "green")}
+        table.add_row(Text(line.name), Text(line.value), mark.get(line.ok, Text(f"✗ {line.bound}", "bold red")))
+    console.print(table)
+    console.print(Text(f"trace {run.simulation.trace.digest()}", "dim"))
+
+
+def _show_failure(verdict: Verdict, scenario: Path, seed: int) -> None:
+    console = err()
+    for violation in verdict.deliveries.violations[:_STORIES]:
+        console.print(Text(str(violation)), soft_wrap=True)
+    found = verdict.deliveries
+    hidden = found.missing + found.duplicate + found.wrong - min(_STORIES, len(found.violations))
+    if hidden > 0:
+        console.print(Text(f"… and {hidden:,} more", "dim"))
+    failed = ", ".join(line.name for line in verdict.lines if line.ok is False)
+    console.print(Text(f"failed: {failed}", "bold red"))
+    command = f"siftcast simulate {shlex.quote(str(scenario))} --seed {seed}"
+    if verdict.deliveries.violations:
+        command += f" --event {shlex.quote(verdict.deliveries.violations[0].event)}"
+    console.print(Text.assemble("replay: ", (command, "cyan")), soft_wrap=True)
+
+
+def _tell(run: ScenarioRun, event: str) -> None:
+    from siftcast.runtimes.sim.checkers import tell_event
+
+    out().print(Text(f"event {event}\n{tell_event(run.simulation.trace, event)}"), soft_wrap=True)
+
+
+def _draw(run: ScenarioRun, path: Path, event: str | None) -> None:
+    from siftcast.runtimes.sim.drawing import draw
+
+    trace = run.simulation.trace
+    chosen = event if event is not None else _longest(run)
+    graph = run.layout.graph
+    links = run.layout.tree.edges if graph is None else _edges(graph.neighbours)
+    title = f"{run.file.scenario.title or run.file.path}, seed {run.seed}" + (f", event {chosen}" if chosen else "")
+    picture = draw(run.underlay.latencies_ms, links, title=title, trace=trace, event=chosen)
+    path.write_text(picture, encoding="utf-8")
+
+
+def _edges(neighbours: object) -> list[tuple[int, int]]:
+    joined: dict[int, tuple[int, ...]] = dict(neighbours)  # type: ignore[call-overload]
+    return sorted((node, other) for node, others in joined.items() for other in others if node < other)
+
+
+def _longest(run: ScenarioRun) -> str:
+    """The event that was sent most often; none if none was."""
+    from siftcast.runtimes.sim.checkers.columns import read_columns
+
+    columns = read_columns(run.simulation.trace, ("sent", "multicast"))
+    if not len(columns.event):
+        return next(iter(run.simulation.trace.events), "")
+    counts = [0] * len(columns.events)
+    for event in columns.event.tolist():
+        counts[event] += 1
+    return columns.events[counts.index(max(counts))]
+
+
+def _some_events(run: ScenarioRun) -> str:
+    names = list(run.simulation.trace.events)
+    return f"events are {names[0]} … {names[-1]}" if names else "no event was"

@@ -1,0 +1,59 @@
+"""The scenario that `siftcast simulate --example` prints: every table, with what may stand in it."""
+
+EXAMPLE = """\
+# A scenario: what is simulated, what happens meanwhile, and what must hold.
+# Run it:  siftcast simulate scenario.toml --seed 7
+title = "A broker goes down and comes back"
+
+[underlay]                      # the physical network
+generator = "transit-stub"      # or waxman, balanced-tree; or: file = "map.brite", format = "brite"
+servers = 40                    # brokers, on random routers; left out: every router is one
+access_ms = 1.0                 # between a server and its router
+
+[underlay.options]              # what the generator takes
+transit_domains = 2
+transit_routers = 4
+stubs_per_router = 2
+stub_routers = 5
+links = 160
+
+[scheme]                        # filter-based, broadcast, unicast, ideal-multicast, match-early, …
+name = "filter-based"
+
+[scheme.options]
+summary = "covering"            # none, covering, merging
+reuse = "never"                 # never, always, partial-60
+graph = 0                       # links a server beside the tree
+
+[workload]                      # siftcast generate --list shows the presets
+preset = "kyra-zipf"
+events = 300
+subscriptions = 120
+interval_ms = 20.0              # between two publications
+
+[workload.options]
+values = 100
+interest_rate = 0.1
+
+[faults]                        # of every message and node
+loss = 0.0
+jitter_ms = 2.0
+reorder = false
+detect_ms = 100.0               # until neighbours notice that a node is gone
+
+[[schedule]]                    # times count from the first publication
+at_ms = 1500
+do = "crash"                    # crash, restart, leave, join, cut, heal, subscribe, unsubscribe
+node = 3
+
+[[schedule]]
+at_ms = 2500
+do = "restart"
+node = 3
+
+[checks]                        # a bound that is not given is not checked
+exactly_once = true
+settle_ms = 1000.0              # so long may a change take until it is known everywhere
+delay_ms_max = 2000.0
+resource_usage = 3.0
+"""

@@ -1,0 +1,166 @@
+"""All schemes by name, and how the nodes of each are made from a plain layout and options.
+
+A scenario, an experiment or a configuration file names a scheme; whoever runs it lays it out (a tree, a graph, and for
+planned schemes a plan, all plain types of `space`) and gets a function that makes the node of each server.
+
+To add a scheme: write its protocol in `protocols/`, an options dataclass that checks itself, and an entry below. A
+scheme that must be planned names its plan in `plan`; the runtime that knows measurements makes it and hands it over in
+`Layout.plan` (for the simulator: `runtimes/sim/layouts.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from siftcast.model.errors import SiftcastError
+from siftcast.overlays.contract import NodeId, Protocol
+from siftcast.overlays.delivery import AlongTree, Direct, NetworkMulticast, OnRing
+from siftcast.overlays.links import Links, SourceTreeLinks, TreeLinks
+from siftcast.overlays.protocols.broadcast import Broadcast
+from siftcast.overlays.protocols.filter_based import FilterBased
+from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.reuse import Reuse
+from siftcast.overlays.tables import TableFactory
+from siftcast.space import SourceTrees, Tree
+
+Factory = Callable[[NodeId], Protocol]
+
+
+class SchemeError(SiftcastError):
+    """There is no scheme of this name, or it has no such option."""
+
+    code = "scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What nodes are made from: the topology, and where their tables come from."""
+
+    tree: Tree
+    tables: TableFactory
+    graph: SourceTrees | None = None
+    plan: Any = None
+
+    def links(self, node: NodeId) -> Links:
+        """A node's view of the graph if there is one, else of the tree."""
+        return TreeLinks.of(self.tree, node) if self.graph is None else SourceTreeLinks.of(self.graph, node)
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """Nothing to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """`graph` adds so many links a server to the tree; `unsafe` allows what is known to lose events."""
+
+    summary: str = "none"
+    advertisements: bool = False
+    reuse: str = "never"
+    graph: int = 0
+    unsafe: bool = False
+
+    def __post_init__(self) -> None:
+        Reuse.parse(self.reuse)
+        if self.graph < 0:
+            raise ValueError(f"graph is a number of additional links a server, not {self.graph}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A named way of delivering events."""
+
+    name: str
+    description: str
+    options: Any
+    make: Callable[[Layout, Any], Factory]
+    plan: str | None = None
+
+    def configure(self, changes: Mapping[str, object]) -> Any:
+        """The options with some of them changed; unknown names and bad values raise `SchemeError`."""
+        known = {each.name: type(getattr(self.options, each.name)) for each in dataclasses.fields(self.options)}
+        for name, value in changes.items():
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                raise SchemeError(f"scheme '{self.name}' has no option '{name}' (options: {listed})")
+            if type(value) is not known[name] and not (known[name] is float and type(value) is int):
+                raise SchemeError(
+                    f"option '{name}' of scheme '{self.name}' is of type {known[name].__name__}: {value!r}"
+                )
+        try:
+            return dataclasses.replace(self.options, **changes)
+        except ValueError as error:
+            raise SchemeError(f"scheme '{self.name}': {error}") from None
+
+
+def _filter_based(layout: Layout, options: FilterOptions) -> Factory:
+    reuse = Reuse.parse(options.reuse)
+    return lambda node: FilterBased(
+        node,
+        layout.links(node),
+        layout.tables,
+        summary=options.summary,
+        advertisements=options.advertisements,
+        reuse=reuse,
+        unsafe=options.unsafe,
+    )
+
+
+def _broadcast(layout: Layout, _options: NoOptions) -> Factory:
+    return lambda node: Broadcast(node, layout.links(node), layout.tables)
+
+
+def _unicast(layout: Layout, _options: NoOptions) -> Factory:
+    return lambda node: MatchFirst(node, layout.links(node), layout.tables, Direct())
+
+
+def _ideal_multicast(layout: Layout, _options: NoOptions) -> Factory:
+    return lambda node: MatchFirst(node, layout.links(node), layout.tables, NetworkMulticast())
+
+
+def _match_early(layout: Layout, _options: NoOptions) -> Factory:
+    def make(node: NodeId) -> Protocol:
+        return MatchFirst(node, layout.links(node), layout.tables, AlongTree(node, layout.tree.next_hops(node)))
+
+    return make
+
+
+def _match_on_ring(layout: Layout, _options: NoOptions) -> Factory:
+    return lambda node: MatchFirst(node, layout.links(node), layout.tables, OnRing(node, layout.tree.nodes))
+
+
+_SCHEMES: Mapping[str, Scheme] = MappingProxyType(
+    {
+        scheme.name: scheme
+        for scheme in (
+            Scheme(
+                "filter-based", "subscriptions flood a tree, events follow them back", FilterOptions(), _filter_based
+            ),
+            Scheme("broadcast", "every event goes everywhere along a tree", NoOptions(), _broadcast),
+            Scheme("unicast", "matched at the publisher, a copy to each server", NoOptions(), _unicast),
+            Scheme("ideal-multicast", "matched at the publisher, network multicast", NoOptions(), _ideal_multicast),
+            Scheme("match-early", "matched at the publisher, split along a tree", NoOptions(), _match_early),
+            Scheme("match-on-ring", "matched at the publisher, split along a ring", NoOptions(), _match_on_ring),
+        )
+    }
+)
+
+
+def schemes() -> Mapping[str, Scheme]:
+    """All schemes by name."""
+    return _SCHEMES
+
+
+def scheme(name: str) -> Scheme:
+    """The scheme of this name; raises `SchemeError` with the nearest one."""
+    if name not in _SCHEMES:
+        nearest = get_close_matches(name, _SCHEMES, 1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"there are {', '.join(_SCHEMES)}"
+        raise SchemeError(f"there is no scheme '{name}'; {hint}")
+    return _SCHEMES[name]

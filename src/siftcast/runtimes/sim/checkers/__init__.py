@@ -1,0 +1,31 @@
+"""Checkers: functions that read a trace and say what it shows. None of them knows a protocol.
+
+exactly_once.py     was each event delivered to exactly the matching subscribers, once?
+stress.py           load of servers and links, normalised resource usage
+work.py             routing state, matching load, delays
+story.py            one event, hop by hop
+"""
+
+from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
+from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
+from siftcast.runtimes.sim.checkers.stress import Spread, arc_stress, link_stress, node_stress, resource_usage
+from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routing_state
+
+__all__ = [
+    "ExactlyOnce",
+    "Hop",
+    "Spread",
+    "Violation",
+    "arc_stress",
+    "delays_ms",
+    "exactly_once",
+    "hops_of",
+    "link_stress",
+    "matching_load",
+    "node_stress",
+    "publisher_of",
+    "receivers_of",
+    "resource_usage",
+    "routing_state",
+    "tell_event",
+]

@@ -1,0 +1,60 @@
+"""How what happens to nodes is written into a trace, and told when a run breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from siftcast.overlays.contract import (
+    NodeId,
+    PeerFound,
+    PeerLost,
+    PublishRequested,
+    Stimulus,
+    SubscribeRequested,
+    UnsubscribeRequested,
+)
+from siftcast.overlays.trace import Trace
+
+NOBODY = -1
+"""Stands in a trace for the node of what happens to the network as a whole."""
+_TAIL = 12
+_TAIL_SOUGHT = 10_000
+
+
+def note_request(
+    trace: Trace, now: float, node: NodeId, stimulus: Stimulus, *, heard: bool, matches: int = 0, lookups: int = 0
+) -> None:
+    """Writes down what was asked of a node, as what it is or, if nobody was there to hear it, as missed."""
+
+    def note(kind: str, name: str | None, peer: NodeId | None = None) -> None:
+        trace.records.append((now, kind if heard else "missed", node, peer, name, None, 0, 0, 0))
+
+    match stimulus:
+        case PublishRequested(event):
+            kind = "published" if heard else "missed"
+            trace.records.append((now, kind, node, None, None, event.id, matches, lookups, 0))
+            if heard:
+                trace.events[event.id] = event
+        case SubscribeRequested(subscriptions):
+            for item in subscriptions:
+                note("subscribed", trace.keep_subscription(item) if heard else item.id)
+        case UnsubscribeRequested(ids):
+            for id in ids:
+                note("unsubscribed", id)
+        case PeerLost(peer):
+            note("peer lost", None, peer)
+        case PeerFound(peer):
+            note("peer found", None, peer)
+
+
+def tell_story(trace: Trace, now: float, node: NodeId, stimulus: Any, error: Exception) -> str:
+    """What an error in the middle of a run is told with: when, where, on what, and what happened there last."""
+    what = "the schedule" if node == NOBODY else f"node {node} on {type(stimulus).__name__}"
+    lines = [f"at {now:.3f} ms, {what}: {type(error).__name__}: {error}"]
+    rows = [row for row in trace.records[-_TAIL_SOUGHT:] if node in (row[2], row[3])][-_TAIL:]
+    if rows:
+        lines.append("What happened there last:")
+    for time, kind, at, peer, name, event, *_ in rows:
+        details = "".join(f" {each}" for each in (peer, name, event) if each is not None)
+        lines.append(f"  {time:.3f} ms  node {at} {kind}{details}")
+    return "\n".join(lines)

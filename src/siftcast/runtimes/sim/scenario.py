@@ -1,0 +1,223 @@
+"""A scenario: the set-up of a run, its workload, what happens meanwhile, and what must hold. Read from TOML.
+
+Everything in the file is checked when it is read, and a mistake is told with file, line, key and remedy. What belongs
+to others (the options of a generator, a preset, a scheme) is handed on as it is and checked there. The seed is not part
+of a scenario: it comes from whoever runs it, and decides everything that is random.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from siftcast.runtimes.sim.errors import ScenarioError
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Milliseconds = Annotated[float, Meta(ge=0)]
+Bound = Annotated[float, Meta(ge=0)]
+Action = Literal["crash", "restart", "leave", "join", "cut", "heal", "subscribe", "unsubscribe"]
+GENERATORS = ("transit-stub", "waxman", "balanced-tree")
+FORMATS = ("brite", "rocketfuel", "topology-zoo", "latency-matrix")
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a scenario file."""
+
+
+class UnderlaySpec(Spec, frozen=True, kw_only=True):
+    """The physical network: drawn by a generator, or read from a file."""
+
+    generator: Literal["transit-stub", "waxman", "balanced-tree"] | None = None
+    file: str | None = None
+    format: Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix"] | None = None
+    name: str | None = None
+    servers: Positive | None = None
+    access_ms: Milliseconds = 1.0
+    options: dict[str, Any] = {}
+
+
+class SchemeSpec(Spec, frozen=True, kw_only=True):
+    """How events are delivered."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+class WorkloadSpec(Spec, frozen=True, kw_only=True):
+    """Who wants what, and what is published when."""
+
+    preset: str
+    events: Count
+    subscriptions: Count
+    interval_ms: Milliseconds = 10.0
+    options: dict[str, Any] = {}
+
+
+class FaultSpec(Spec, frozen=True, kw_only=True):
+    """What may happen to messages and nodes at any time (see `Faults`)."""
+
+    loss: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    jitter_ms: Milliseconds = 0.0
+    reorder: bool = False
+    detect_ms: Milliseconds = 100.0
+    disk_ms: Milliseconds = 1.0
+
+
+class Step(Spec, frozen=True, kw_only=True):
+    """Something that happens at a time, counted from the first publication."""
+
+    at_ms: Milliseconds
+    do: Action
+    node: Count | None = None
+    groups: list[list[Count]] | None = None
+
+
+class TimingSpec(Spec, frozen=True, kw_only=True):
+    """How long the two phases last; without numbers, until nothing is left to do."""
+
+    subscribe_ms: Milliseconds | None = None
+    publish_ms: Milliseconds | None = None
+    resubscribe_ms: Milliseconds = 50.0
+
+
+class CheckSpec(Spec, frozen=True, kw_only=True):
+    """What must hold. A bound that is not given is not checked."""
+
+    exactly_once: bool = True
+    at_most_once: bool = True
+    settle_ms: Milliseconds = 1_000.0
+    repair_ms: Milliseconds | None = None
+    delay_ms_max: Bound | None = None
+    node_stress_max: Bound | None = None
+    link_stress_mean: Bound | None = None
+    resource_usage: Bound | None = None
+    matching_load_mean: Bound | None = None
+    state_max: Bound | None = None
+
+
+class Scenario(Spec, frozen=True, kw_only=True):
+    """A whole file."""
+
+    title: str = ""
+    underlay: UnderlaySpec
+    scheme: SchemeSpec
+    workload: WorkloadSpec
+    faults: FaultSpec = FaultSpec()
+    schedule: list[Step] = []
+    timing: TimingSpec = TimingSpec()
+    checks: CheckSpec = CheckSpec()
+
+
+class ScenarioFile(msgspec.Struct, frozen=True):
+    """A scenario with its text, so that whoever finds a mistake later can say where it is."""
+
+    scenario: Scenario
+    path: str
+    text: str
+
+    def error(self, key: str, problem: str, remedy: str = "") -> ScenarioError:
+        """An error about a key, with its line."""
+        return ScenarioError(self.path, problem, key=key, line=line_of(self.text, key), remedy=remedy)
+
+
+def load_scenario(path: str | Path) -> ScenarioFile:
+    """Reads a scenario file; raises ScenarioError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ScenarioError(str(path), "is not UTF-8 text", remedy="scenarios are TOML files") from None
+    except OSError as error:
+        remedy = "siftcast simulate --example prints one to start with"
+        raise ScenarioError(str(path), error.strerror or str(error), remedy=remedy) from None
+    return parse_scenario(text, str(path))
+
+
+def parse_scenario(text: str, path: str = "scenario") -> ScenarioFile:
+    """Reads a scenario from its text; `path` is what errors call it."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise ScenarioError(path, f"is not TOML: {error}", line=int(found[1]) if found else None) from None
+    try:
+        scenario = msgspec.convert(tables, Scenario)
+    except msgspec.ValidationError as error:
+        raise _named(str(error), text, path) from None
+    file = ScenarioFile(scenario, path, text)
+    _check(file)
+    return file
+
+
+def _named(message: str, text: str, path: str) -> ScenarioError:
+    """What msgspec found, in words of the file: `$.workload.events` is the key workload.events."""
+    problem, _, place = message.partition(" - at `$")
+    key = place.rstrip("`").lstrip(".")
+    unknown = re.search(r"unknown field `([^`]+)`", problem)
+    if unknown:
+        key = f"{key}.{unknown[1]}".lstrip(".")
+        remedy = f"known here: {', '.join(_fields(key.rpartition('.')[0]))}"
+        return ScenarioError(path, "is not a known key", key=key, line=line_of(text, key), remedy=remedy)
+    missing = re.search(r"missing required field `([^`]+)`", problem)
+    if missing:
+        remedy = f"add '{missing[1]}'; siftcast simulate --example prints a whole file"
+        where = key or "the file"
+        return ScenarioError(path, f"'{missing[1]}' is missing in {where}", line=line_of(text, key), remedy=remedy)
+    return ScenarioError(path, problem.replace("`", "'"), key=key, line=line_of(text, key))
+
+
+def _fields(table: str) -> tuple[str, ...]:
+    kinds: dict[str, type[Spec]] = {
+        "": Scenario,
+        "underlay": UnderlaySpec,
+        "scheme": SchemeSpec,
+        "workload": WorkloadSpec,
+        "faults": FaultSpec,
+        "schedule": Step,
+        "timing": TimingSpec,
+        "checks": CheckSpec,
+    }
+    return kinds[re.sub(r"\[.*", "", table)].__struct_fields__
+
+
+def _check(file: ScenarioFile) -> None:
+    """What concerns more than one key."""
+    underlay = file.scenario.underlay
+    if (underlay.generator is None) == (underlay.file is None):
+        raise file.error(
+            "underlay", "needs a generator or a file, and not both", f"generators: {', '.join(GENERATORS)}"
+        )
+    if underlay.file is not None and underlay.format is None:
+        raise file.error("underlay.file", "needs a format beside it", f"formats: {', '.join(FORMATS)}")
+    for number, step in enumerate(file.scenario.schedule):
+        key = f"schedule[{number}]"
+        if step.do == "cut" and not step.groups:
+            raise file.error(key, "a cut needs groups", "as in groups = [[0, 1, 2]]; the others are one more group")
+        if step.do not in ("cut", "heal") and step.node is None:
+            raise file.error(key, f"'{step.do}' needs a node", "as in node = 3")
+
+
+def line_of(text: str, key: str) -> int | None:
+    """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]]."""
+    table, _, name = key.rpartition(".")
+    if not table:
+        table, name = name, ""
+    place = re.fullmatch(r"(\w+)\[(\d+)\]", table)
+    header = re.escape(f"[[{place[1]}]]") if place else r"\[" + re.escape(table) + r"\]"
+    skip = int(place[2]) if place else 0
+    lines = text.splitlines()
+    starts = [number for number, line in enumerate(lines, 1) if re.match(rf"\s*{header}", line)]
+    if len(starts) <= skip:
+        plain = (number for number, line in enumerate(lines, 1) if re.match(rf"\s*{re.escape(table)}\s*=", line))
+        return next(plain, None)
+    for number, line in enumerate(lines[starts[skip] :], starts[skip] + 1):
+        if name and re.match(rf"\s*{re.escape(name)}\s*=", line):
+            return number
+        if re.match(r"\s*\[", line):
+            break
+    return starts[skip]

@@ -1,0 +1,204 @@
+"""Runs a scenario: builds what it names, has everybody subscribe, then publishes and lets things happen.
+
+    1. subscribe   all subscriptions are made at time 0, and the network settles
+    2. publish     events every `interval_ms`, the schedule counted from the first; then until nothing is left to do
+
+The seed goes into independent streams (network, workload, faults, plan), so that the same seed gives the same network
+to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the servers.
+A server that restarts or joins has its subscribers back after `resubscribe_ms`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from siftcast.matching.pool import MatcherPool
+from siftcast.model import Event, Filter, SiftcastError, Subscription
+from siftcast.overlays.contract import AdvertiseRequested
+from siftcast.overlays.schemes import Layout, scheme
+from siftcast.runtimes.sim.layouts import Measurements, lay_out
+from siftcast.runtimes.sim.scenario import ScenarioFile, Step
+from siftcast.runtimes.sim.simulation import Simulation
+from siftcast.runtimes.sim.wire import Faults
+from siftcast.underlay import (
+    BalancedTree,
+    Network,
+    TransitStub,
+    Underlay,
+    Waxman,
+    read_brite,
+    read_latency_matrix,
+    read_rocketfuel,
+    read_topology_zoo,
+)
+from siftcast.workloads import Workload, generate, presets
+
+Report = Callable[[str, float], None]
+_STREAMS = ("network", "workload", "faults", "plan")
+_PARTIES = ("servers", "routers")
+
+
+@dataclass(slots=True)
+class ScenarioRun:
+    """A scenario that is being run, or was."""
+
+    file: ScenarioFile
+    seed: int
+    underlay: Underlay
+    layout: Layout
+    workload: Workload
+    simulation: Simulation
+    subscriptions: dict[int, list[Subscription]]
+    state_after_subscribing: list[int] = field(default_factory=list)
+
+
+def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
+    """Builds everything a scenario names; what cannot be built is an error about its key."""
+    scenario = file.scenario
+    network_seed, workload_seed, fault_seed, plan_seed = (
+        int(each.generate_state(1)[0]) for each in np.random.SeedSequence(seed).spawn(len(_STREAMS))
+    )
+    underlay = _guard(file, "underlay", lambda: _underlay(file, np.random.default_rng(network_seed)))
+    workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
+    chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
+    options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
+    measured = Measurements(underlay, workload, options, np.random.default_rng(plan_seed))
+    layout = lay_out(chosen, measured, MatcherPool().table)
+    faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
+    simulation = _guard(
+        file,
+        "scheme.options",
+        lambda: Simulation(
+            range(underlay.servers), chosen.make(layout, options), underlay, seed=fault_seed, faults=faults
+        ),
+    )
+    wanted: dict[int, list[Subscription]] = {}
+    for row in workload.subscriptions.to_pylist():
+        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"])
+        wanted.setdefault(_server(row["subscriber"], underlay.servers), []).append(item)
+    run = ScenarioRun(file, seed, underlay, layout, workload, simulation, wanted)
+    _check_schedule(run)
+    if getattr(options, "advertisements", False):
+        _advertise(run)
+    return run
+
+
+def execute(run: ScenarioRun, report: Report | None = None) -> ScenarioRun:
+    """Runs both phases."""
+    simulation, scenario = run.simulation, run.file.scenario
+
+    def progress(phase: str) -> Callable[[Simulation], None] | None:
+        return None if report is None else lambda sim: report(phase, sim.handled)
+
+    for server, items in sorted(run.subscriptions.items()):
+        simulation.subscribe(server, *items)
+    simulation.run(scenario.timing.subscribe_ms, progress("subscribing"))
+    run.state_after_subscribing = [
+        int(simulation.protocols[node].state().get("entries", 0)) for node in sorted(simulation.protocols)
+    ]
+    # Everybody had time to settle before the first event, so that all subscriptions count for it.
+    start = simulation.now + scenario.checks.settle_ms
+    for number, row in enumerate(run.workload.events.to_pylist()):
+        server = _server(row.pop("publisher"), run.underlay.servers)
+        id = str(row.pop("event_id"))
+        event = Event({name: value for name, value in row.items() if value is not None}, id)
+        simulation.publish(server, event, at_ms=start + number * scenario.workload.interval_ms)
+    for step in scenario.schedule:
+        _schedule(run, step, start + step.at_ms)
+    until = scenario.timing.publish_ms
+    simulation.run(None if until is None else start + until, progress("publishing"))
+    return run
+
+
+def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
+    simulation, node = run.simulation, step.node if step.node is not None else 0
+    items = run.subscriptions.get(node, [])
+    match step.do:
+        case "crash":
+            simulation.crash(node, at_ms)
+        case "leave":
+            simulation.leave(node, at_ms)
+        case "restart" | "join":
+            (simulation.restart if step.do == "restart" else simulation.join)(node, at_ms)
+            simulation.subscribe(node, *items, at_ms=at_ms + run.file.scenario.timing.resubscribe_ms)
+        case "cut":
+            simulation.cut(step.groups or [], at_ms)
+        case "heal":
+            simulation.heal(at_ms)
+        case "subscribe":
+            simulation.subscribe(node, *items, at_ms=at_ms)
+        case "unsubscribe":
+            simulation.unsubscribe(node, *(item.id for item in items), at_ms=at_ms)
+
+
+def _check_schedule(run: ScenarioRun) -> None:
+    servers = run.underlay.servers
+    for number, step in enumerate(run.file.scenario.schedule):
+        for node in [step.node or 0, *(node for group in step.groups or [] for node in group)]:
+            if node >= servers:
+                key = f"schedule[{number}]"
+                raise run.file.error(key, f"there is no server {node}", f"servers are numbered 0 … {servers - 1}")
+
+
+def _advertise(run: ScenarioRun) -> None:
+    """Publishers say that they may publish anything; servers without publishers say nothing."""
+    names = run.workload.events["publisher"].to_pylist()
+    for server in sorted({_server(name, run.underlay.servers) for name in names}):
+        everything = Subscription(f"advertisement-{server}", Filter.parse("TRUE"))
+        run.simulation.at(0.0, server, AdvertiseRequested((everything,)))
+    run.simulation.run()
+
+
+def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
+    """Tells where in the file lies what others found wrong."""
+    try:
+        return build()
+    except (SiftcastError, TypeError, ValueError, OSError) as error:
+        raise file.error(key, str(error)) from error
+
+
+def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
+    spec = file.scenario.underlay
+    generators = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}
+    if spec.generator is not None:
+        made = generators[spec.generator](**spec.options)
+        network = made.build() if isinstance(made, BalancedTree) else made.build(rng)
+    else:
+        # A path in the file is relative to it, so that a scenario can be run from anywhere.
+        path = Path(file.path).parent / str(spec.file)
+        if spec.format == "latency-matrix":
+            return read_latency_matrix(path, **spec.options)
+        network = _read_network(path, spec.format, spec.name).largest_component()
+    if spec.servers is None:
+        return network.routers_as_servers()
+    return network.attach(spec.servers, rng, spec.access_ms)
+
+
+def _read_network(path: Path, format: str | None, name: str | None) -> Network:
+    if format == "brite":
+        return read_brite(path)
+    if format == "rocketfuel":
+        return read_rocketfuel(path)
+    return read_topology_zoo(path, name) if name else read_topology_zoo(path)
+
+
+def _workload(file: ScenarioFile, servers: int, seed: int) -> Workload:
+    spec = file.scenario.workload
+    options = dict(spec.options)
+    known = presets()[spec.preset].defaults if spec.preset in presets() else {}
+    for name in _PARTIES:
+        if name in known:
+            options.setdefault(name, servers)
+    return generate(spec.preset, events=spec.events, subscriptions=spec.subscriptions, seed=seed, **options)
+
+
+def _server(party: str, servers: int) -> int:
+    """Where a subscriber or publisher lives: by the number in its name, which begins with 1."""
+    found = re.search(r"(\d+)\D*$", party or "")
+    return (int(found[1]) - 1) % servers if found else sum((party or "").encode()) % servers

@@ -1,0 +1,102 @@
+"""What lies between nodes: how long a message takes, and what may happen to it on the way.
+
+Three things decide about a message: the network's delay, the faults (loss, jitter, reordering), and cuts, which let
+messages pass only within a group of nodes. A message under way when a cut is made still arrives: it had passed.
+
+Without `reorder`, a message never overtakes another of the same link, as over a TCP connection: the arrival is put off
+to that of the message before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+import numpy as np
+
+from siftcast.overlays.contract import NodeId
+from siftcast.underlay import Underlay
+
+_CELLS_MAX = 4_000_000  # a matrix of this size is worth its copy as lists, which are read four times as fast
+
+
+class Network(Interface):
+    """How long messages take."""
+
+    def latency_ms(self, a: int, b: int) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UniformNetwork:
+    """The same delay between any two nodes."""
+
+    delay_ms: float = 1.0
+
+    def latency_ms(self, a: int, b: int) -> float:
+        return self.delay_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What may happen to a message. Without `reorder`, jitter never lets a message overtake another of its link."""
+
+    loss: float = 0.0
+    jitter_ms: float = 0.0
+    reorder: bool = False
+    detect_ms: float = 100.0
+    disk_ms: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.loss < 1:
+            raise ValueError(f"a share of lost messages lies in [0, 1), not {self.loss}")
+        for name in ("jitter_ms", "detect_ms", "disk_ms"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be a delay of at least 0, not {getattr(self, name)}")
+
+
+NO_FAULTS = Faults()
+
+
+class Wire:
+    """Delays, faults and cuts, for all pairs of nodes."""
+
+    def __init__(self, network: Network, faults: Faults, random: np.random.Generator) -> None:
+        self.network = network
+        self.latency_ms = _latency_of(network)
+        self.is_calm = True
+        """Whether every message arrives after the network's delay and nothing else need be asked."""
+        self._faults = faults
+        self._random = random
+        self._sides: dict[NodeId, int] = {}
+        self._last: dict[tuple[NodeId, NodeId], float] = {}
+        self.divide({})
+
+    def divide(self, sides: Mapping[NodeId, int]) -> None:
+        """Lets messages pass between nodes of one side only; those without a side are a side together."""
+        self._sides = dict(sides)
+        self.is_calm = not self._sides and self._faults.loss == 0 and self._faults.jitter_ms == 0
+
+    def joins(self, a: NodeId, b: NodeId) -> bool:
+        """Whether no cut lies between two nodes."""
+        return not self._sides or self._sides.get(a, 0) == self._sides.get(b, 0)
+
+    def arrival_ms(self, node: NodeId, other: NodeId, now: float) -> float | None:
+        """When a message sent now arrives, None if never."""
+        faults = self._faults
+        if not self.joins(node, other) or (faults.loss and self._random.random() < faults.loss):
+            return None
+        arrival = now + self.latency_ms(node, other)
+        if faults.jitter_ms:
+            arrival += self._random.random() * faults.jitter_ms
+            if not faults.reorder:
+                arrival = max(arrival, self._last.get((node, other), 0.0))
+                self._last[node, other] = arrival
+        return arrival
+
+
+def _latency_of(network: Network) -> Callable[[NodeId, NodeId], float]:
+    if isinstance(network, Underlay) and network.servers**2 <= _CELLS_MAX:
+        rows: list[list[float]] = network.latencies_ms.tolist()
+        return lambda a, b: rows[a][b]
+    return network.latency_ms
