@@ -141,6 +141,19 @@ def test_exact_and_filtered_tiles_agree_with_a_scan(
     check_index(index, case)
 
 
+@pytest.mark.parametrize("dims", [12, 63, 64])
+@pytest.mark.parametrize("kind", ["few", "extreme", "uniform"])
+def test_filtered_tiles_hold_rows_of_any_number_of_intervals(
+    dims: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record has six lanes and can name 63 dimensions; the index must be right on both sides of these limits."""
+    monkeypatch.setattr("siftcast.matching.tiles.packing.EXACT_ROWS_MIN", float("inf"))
+    case = make_case(seed=5, rows=1500, dims=dims, most=9, kind=kind, points=0.2, skew=0.5, events=60)
+    index = case.build()
+    assert (index.arrays()["records"].size > 0) == (dims <= 63)
+    check_index(index, case)
+
+
 def test_more_events_than_a_block_visit_filtered_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("siftcast.matching.tiles.packing.EXACT_ROWS_MIN", float("inf"))
     case = make_case(seed=8, rows=3_000, dims=6, most=5, kind="uniform", points=0.0, skew=0, events=1_100)

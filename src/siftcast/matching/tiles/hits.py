@@ -1,9 +1,7 @@
 """Steps of a batch that lists hits: which events visit a tile, which of its rows they match, whose each hit is.
 
-A hit is ``event << 32 | position``. Hits are listed tile by tile, so positions ascend for each event, and
-distributed to the events at the end. A row's codes decide nearly always; when they leave a doubt the hit is listed
-all the same, its intervals are asked for, and once all of a round are on their way the doubts are settled: waiting
-for main memory one by one would take longer than all else.
+A hit is a position. Hits are listed tile by tile, so they ascend for each event, and those of one visit form a run,
+which is copied to its event at the end.
 
 Numba's disk cache does not notice an edit of this file: see ``SOURCES_DIGEST`` in ``kernels``.
 """
@@ -18,8 +16,11 @@ from .lines import (
     LINE_BYTES,
     TILE_ROWS,
     address_of,
+    compare_codes,
+    copy_ints,
     expand_word,
     inlined,
+    lesser,
     list_words,
     load_int32,
     load_int64,
@@ -34,25 +35,27 @@ from .visits import (
     FAILED_BYTES,
     PART_BRIEFS,
     PART_DIMS,
-    PART_LOOSE,
     PART_LOOSE_BEGIN,
+    PART_RECORDS,
     PART_TILE_TABLE,
     PART_TILES,
     PART_VISIT_BYTES,
+    RECORD_BYTES,
     VISITS_MAX,
+    WORDS_AT_ONCE,
     WORDS_BYTES,
-    fails_any,
+    in_doubt,
     least_margin,
     part,
     row_bytes,
+    settle,
     slots_begin,
+    tile_records,
     visit_tile,
 )
 
-DISCARDED = BLOCK_EVENTS  # Added to the event of a hit that turns out to be none.
-HIT_WORDS = 256  # Words whose rows are tested together, so that many intervals can be fetched at a time.
-CANDIDATE_BYTES = 4 * 64 * (HIT_WORDS + 1)
-DOUBT_BYTES = 24 * 64 * HIT_WORDS
+CANDIDATE_BYTES = 4 * 64 * (WORDS_AT_ONCE + 1)
+END_BYTES = 8 * VISITS_MAX
 GROUPS = BLOCK_EVENTS // 64
 
 
@@ -77,44 +80,75 @@ def transpose_bits(source: int, stride: int, target: int, target_stride: int, bu
 
 @piece
 def list_hits(
-    index: int, keys: int, codes: int, alive: int, masks: int, groups: int, visitors: int, hits: Any, scratch: int
+    index: int,
+    keys: int,
+    codes: int,
+    alive: int,
+    masks: int,
+    groups: int,
+    visitors: int,
+    counts: int,
+    hits: Any,
+    runs: Any,
+    scratch: int,
 ) -> Any:
-    """List event << 32 | position of every match, tile by tile; meanwhile fetch the next tile into the cache."""
+    """List the positions of all matches, tile by tile, and the runs in which they belong to one event; count them."""
     tiles, dims = part(index, PART_TILES), part(index, PART_DIMS)
     key_list = scratch + part(index, PART_VISIT_BYTES)
     code_list = key_list + 8 * VISITS_MAX
     near = code_list + 8 * VISITS_MAX
     found = near + LINE_BYTES * VISITS_MAX
-    begins, briefs = part(index, PART_LOOSE_BEGIN), part(index, PART_BRIEFS)
-    total = 0
+    total, run_count = 0, 0
     for tile in range(tiles):
         visits = 0
         for group in range(groups):
             visits += expand_word(load_int64(masks + 8 * (GROUPS * tile + group)), 64 * group, visitors + 4 * visits)
-        fetch, step = slots_begin(index, tile + 1), 0
-        fetch_row, row_step = briefs + 4 * load_int32(begins + 4 * TILE_ROWS * (tile + 1)), 0
-        if visits >= 64:
-            # Fewer visits touch too little of a tile to be worth reading all of it.
-            step = (slots_begin(index, min(tile + 2, tiles)) - fetch) // LINE_BYTES // visits + 1
-            last_row = briefs + 4 * load_int32(begins + 4 * TILE_ROWS * min(tile + 2, tiles))
-            row_step = (last_row - fetch_row) // LINE_BYTES // visits + 1
+        # Fewer visits touch too little of a tile to be worth reading all of it.
+        step = LINE_BYTES if visits >= 64 else 0
+        fetch, fetch_test = slots_begin(index, tile + 1), tests_begin(index, tile + 1)
         for chunk in range(0, visits, VISITS_MAX):
             count = min(visits - chunk, VISITS_MAX)
             for i in range(count):
-                for _ in range(step):
-                    prefetch(fetch)
-                    fetch += LINE_BYTES
-                for _ in range(row_step):
-                    prefetch(fetch_row)
-                    fetch_row += LINE_BYTES
                 event = load_int32(visitors + 4 * (chunk + i))
                 store_int64(key_list + 8 * i, keys + 8 * event * dims)
                 store_int64(code_list + 8 * i, codes + event * row_bytes(dims))
-            visit_tile(index, tile, key_list, code_list, count, alive, near, scratch)
-            total, hits = add_hits(
-                index, tile, key_list, code_list, visitors + 4 * chunk, count, near, hits, total, found, scratch
+            fetch = visit_tile(index, tile, key_list, code_list, count, alive, near, scratch, fetch, step)
+            first = total
+            total, hits, fetch_test = add_hits(
+                index, tile, key_list, code_list, count, near, hits, total, found, scratch, fetch_test, step
             )
-    return total, hits
+            runs = with_room(runs, run_count, VISITS_MAX)
+            target = address_of(runs) + 8 * run_count
+            run_count += add_runs(visitors + 4 * chunk, count, first, found + CANDIDATE_BYTES, counts, target)
+        if step != 0:
+            fetch_range(fetch, slots_begin(index, min(tile + 2, tiles)))
+            fetch_range(fetch_test, tests_begin(index, min(tile + 2, tiles)))
+    return hits, runs, run_count
+
+
+@inlined
+def fetch_range(begin: int, end: int) -> None:
+    """Fetch what lies between two addresses into the cache."""
+    for at in range(begin, end, LINE_BYTES):
+        prefetch(at)
+
+
+@inlined
+def tests_begin(index: int, tile: int) -> int:
+    """Address of what the rows of a tile are tested by, or of the end."""
+    if part(index, PART_RECORDS) != 0:
+        return tile_records(index, tile)
+    return part(index, PART_BRIEFS) + 4 * load_int32(part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile)
+
+
+@piece
+def with_room(array: Any, used: int, more: int) -> Any:
+    """The array, or a larger copy if it has no room for more cells."""
+    if used + more <= array.size:
+        return array
+    grown = np.empty(2 * (used + more), array.dtype)
+    grown[:used] = array[:used]
+    return grown
 
 
 @inlined
@@ -123,76 +157,120 @@ def add_hits(
     tile: int,
     keys: int,
     codes: int,
-    visitors: int,
     count: int,
     lines: int,
     hits: Any,
     total: int,
     found: int,
     scratch: int,
+    fetch: int,
+    step: int,
 ) -> Any:
-    """Append the rows that are left in the lines and pass the test of their loose entries."""
+    """Append the rows that are left in the lines and pass the test of their loose entries; note each visit's end.
+
+    Meanwhile memory is fetched as in ``visit_tile``.
+    """
     words = scratch + FAILED_BYTES + 8 * VISITS_MAX
-    bases, doubts = words + WORDS_BYTES // 2, found + CANDIDATE_BYTES
-    begins, loose = part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile, part(index, PART_LOOSE)
-    briefs = part(index, PART_BRIEFS)
-    tests = load_int32(part(index, PART_TILE_TABLE) + 16 * tile + 4)
+    bases, ends = words + WORDS_BYTES // 2, found + CANDIDATE_BYTES
+    records = part(index, PART_RECORDS)
     listed = 0
     for i in range(count):
+        store_int64(ends + 8 * i, 0)
         line = load_line(lines + LINE_BYTES * i)
         listed += list_words(line, TILE_ROWS * i, words + 8 * listed, bases + 8 * listed)
-    for first in range(0, listed, HIT_WORDS):
+    hits = with_room(hits, total, 64 * listed + 1)
+    for first in range(0, listed, WORDS_AT_ONCE):
         candidates = 0
-        for i in range(first, min(first + HIT_WORDS, listed)):
+        for i in range(first, min(first + WORDS_AT_ONCE, listed)):
             candidates += expand_word(load_int64(words + 8 * i), load_int64(bases + 8 * i), found + 4 * candidates)
-        if total + candidates > hits.size:
-            grown = np.empty(2 * (total + candidates), np.int64)
-            grown[:total] = hits[:total]
-            hits = grown
-        target, doubtful = address_of(hits) + 8 * total, doubts
-        for i in range(candidates):
-            candidate = load_int32(found + 4 * i)
-            position = candidate & (TILE_ROWS - 1)
-            row, code = load_int64(keys + 8 * (candidate >> 9)), load_int64(codes + 8 * (candidate >> 9))
-            event = load_int32(visitors + 4 * (candidate >> 9))
-            store_int64(target, event << 32 | (TILE_ROWS * tile + position))
-            place = begins + 4 * position
-            least = least_margin(briefs, load_int32(place), load_int32(place + 4), code, tests)
-            # Codes decide nearly always; intervals, which may be far away in memory, are asked for first and read then.
-            store_int64(doubtful, target)
-            store_int64(doubtful + 8, place)
-            store_int64(doubtful + 16, row)
-            doubtful += 24 * (((least - 1) & ~least) >> 63 & 1)
-            target += 8 + 8 * (least >> 63)
-        for doubt in range(doubts, doubtful, 24):
-            prefetch(loose + 16 * load_int32(load_int64(doubt + 8)))
-        for doubt in range(doubts, doubtful, 24):
-            place = load_int64(doubt + 8)
-            wrong = fails_any(loose, briefs, load_int32(place), load_int32(place + 4), load_int64(doubt + 16))
-            hit = load_int64(doubt)
-            store_int64(hit, load_int64(hit) | (wrong * DISCARDED) << 32)
-        total = (target - address_of(hits)) >> 3
-    return total, hits
+        if records != 0:
+            total = test_records(
+                index, tile, keys, codes, found, candidates, address_of(hits), total, ends, fetch, step
+            )
+            fetch += step * candidates
+        else:
+            total = test_briefs(index, tile, keys, codes, found, candidates, address_of(hits), total, ends)
+    return total, hits, fetch
 
 
 @piece
-def place_hits(hits: Any, count: int, offsets: Any, cursors: int, positions: Any) -> None:
-    """Distribute hits to their events and set where each event ends."""
-    events = len(offsets) - 1
-    for i in range(BLOCK_EVENTS * 2):
-        store_int64(cursors + 8 * i, 0)
-    source, target = address_of(hits), address_of(positions)
+def test_records(
+    index: int,
+    tile: int,
+    keys: int,
+    codes: int,
+    candidates: int,
+    count: int,
+    hits: int,
+    total: int,
+    ends: int,
+    fetch: int,
+    step: int,
+) -> int:
+    """Append the candidates (visit << 9 | place) that match, note each visit's end and return the last.
+
+    A function of its own has enough registers for its loop.
+    """
+    records, begins = tile_records(index, tile), part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile
+    for at in range(candidates, candidates + 4 * count, 4):
+        prefetch(fetch)
+        fetch += step
+        visit, position = load_int32(at) >> 9, load_int32(at) & (TILE_ROWS - 1)
+        verdict = compare_codes(load_int64(codes + 8 * visit), records + RECORD_BYTES * position)
+        if in_doubt(verdict):
+            verdict = settle(index, begins + 4 * position, load_int64(keys + 8 * visit))
+        store_int32(hits + 4 * total, TILE_ROWS * tile + position)
+        total += 1 - lesser(verdict, 1)
+        store_int64(ends + 8 * visit, total)
+    return total
+
+
+@piece
+def test_briefs(
+    index: int, tile: int, keys: int, codes: int, candidates: int, count: int, hits: int, total: int, ends: int
+) -> int:
+    """As test_records, where there are too many dimensions for records."""
+    begins, briefs = part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile, part(index, PART_BRIEFS)
+    tests = load_int32(part(index, PART_TILE_TABLE) + 16 * tile + 4)
+    for at in range(candidates, candidates + 4 * count, 4):
+        visit, position = load_int32(at) >> 9, load_int32(at) & (TILE_ROWS - 1)
+        place = begins + 4 * position
+        least = least_margin(briefs, load_int32(place), load_int32(place + 4), load_int64(codes + 8 * visit), tests)
+        wrong = least >> 63 & 1
+        if least == 0:
+            wrong = settle(index, place, load_int64(keys + 8 * visit))
+        store_int32(hits + 4 * total, TILE_ROWS * tile + position)
+        total += 1 - wrong
+        store_int64(ends + 8 * visit, total)
+    return total
+
+
+@inlined
+def add_runs(visitors: int, count: int, begin: int, ends: int, counts: int, target: int) -> int:
+    """Write event << 32 | length for each visit with hits, add to the events' counts, return the number of runs."""
+    filled = 0
     for i in range(count):
-        place = cursors + 8 * (load_int64(source + 8 * i) >> 32)
-        store_int64(place, load_int64(place) + 1)
-    for i in range(events):
+        end = max(load_int64(ends + 8 * i), begin)
+        event, length = load_int32(visitors + 4 * i), end - begin
+        store_int64(target + 8 * filled, event << 32 | length)
+        filled += lesser(length, 1)
+        place = counts + 8 * event
+        store_int64(place, load_int64(place) + length)
+        begin = end
+    return filled
+
+
+@piece
+def place_hits(hits: Any, runs: Any, run_count: int, offsets: Any, cursors: int, positions: Any) -> None:
+    """Copy runs of hits to their events, whose counts are turned into cursors, and set where each event ends."""
+    source, target = address_of(hits), address_of(positions)
+    for i in range(len(offsets) - 1):
         offsets[i + 1] = offsets[i] + load_int64(cursors + 8 * i)
         store_int64(cursors + 8 * i, target + 4 * offsets[i])
-    for i in range(BLOCK_EVENTS, 2 * BLOCK_EVENTS):
-        store_int64(cursors + 8 * i, cursors + 16 * BLOCK_EVENTS)
-    for i in range(count):
-        hit = load_int64(source + 8 * i)
-        place = cursors + 8 * (hit >> 32)
+    for i in range(run_count):
+        run = load_int64(address_of(runs) + 8 * i)
+        place, length = cursors + 8 * (run >> 32), run & 0xFFFFFFFF
         at = load_int64(place)
-        store_int32(at, hit)
-        store_int64(place, at + 4 - (hit >> 40 & 4))
+        store_int64(place, at + 4 * length)
+        copy_ints(source, at, length)
+        source += 4 * length

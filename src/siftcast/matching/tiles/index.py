@@ -12,11 +12,11 @@ Invariants: results are exact and positions ascend; an index never changes, so a
 match at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in
 tile order and ``order`` maps them to rows.
 
-Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 2 ns if the
-tile is filtered and 5 to 10 ns if it is exact, and 10 to 15 ns for each row that a filtered tile leaves to be
-tested. What limits it now: testing rows takes most of the time on a million sparse rows. With 12 ends a filter line,
-2340 rows were tested for 1014 matches, because thin slots have wide lines; 6 ends, used now, are a little faster
-but take more memory, and the index streams through the cache once a block of 1024 events.
+Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 1 to 2 ns if
+the tile is filtered and 5 to 10 ns if it is exact, and 3 to 4 ns for each row that a filtered tile leaves to be
+tested. What limits it now: on a million sparse rows the index streams through the cache once a block of 1024 events,
+110 MB of it, which hides behind the visits (430 an event) as long as the next tile is fetched line by line between
+them. 1590 rows are tested for 970 matches; fewer ends a filter line than 6 would spare tests but add to the stream.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
 hopeless); testing rows in every tile (where many rows are left, that is twice as slow as clearing bits).
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from . import kernels, packing, visits
 from .lines import LINE_BYTES, TILE_ROWS
 from .ordering import Int64Array, IntArray, code_entries, group_entries, order_rows
+from .placement import aligned
 
 MISSING: int = int(np.iinfo(np.int64).min)
 DIMS_MAX = (1 << 16) - 1  # A brief holds a dimension in 16 bits.
@@ -60,7 +61,7 @@ class TileIndex:
         # Where some tile is filtered, a batch lists hits; where all are exact, it keeps a line for each visit.
         self._lists_hits = bool((arrays["tile_table"][:-1, 2] == 0).any())
         self._descriptor, self._address = self._describe_parts()
-        self._scratch: list[tuple[Int64Array, Int64Array]] = []
+        self._scratch: list[tuple[Int64Array, Positions, Int64Array]] = []
         self._hits_expected = 0.0
 
     @classmethod
@@ -78,22 +79,24 @@ class TileIndex:
         """Positions that match each event, ascending, event after event, and the events' offsets in them."""
         pairs = max(min(PAIRS_MAX, min(len(keys), visits.BLOCK_EVENTS) * self.tiles), self.tiles)
         try:
-            scratch, hits = self._scratch.pop()
+            scratch, hits, runs = self._scratch.pop()
         except IndexError:
-            scratch, hits = np.empty(0, np.int64), np.empty(0, np.int64)
+            scratch, hits, runs = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
         needed = self._scratch_words(pairs)
         if scratch.size < needed:
             scratch = np.empty(needed, np.int64)
         bits = self._row_bits if alive is None else alive
         result: tuple[Positions, Int64Array]
         if self._lists_hits:
-            *found, hits = kernels.match_hits(self._address, keys, bits, scratch, hits, self._room(len(keys)))
+            *found, hits, runs = kernels.match_hits(
+                self._address, keys, bits, scratch, hits, runs, self._room(len(keys))
+            )
             result = tuple(found)
         else:
             result = kernels.match_pairs(self._address, keys, bits, scratch, pairs, self._room(len(keys)))
         self._hits_expected = len(result[0]) / max(len(keys), 1)
         # A stack of scratch spaces serves threads without a lock: pop and append are atomic.
-        self._scratch.append((scratch, hits))
+        self._scratch.append((scratch, hits, runs))
         return result
 
     def _room(self, events: int) -> Positions:
@@ -162,11 +165,11 @@ class TileIndex:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> TileIndex:
         """The index again, without a rebuild; copies only what does not start at a cache line."""
         adopted = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        for name in ("slots", "summary"):
-            if adopted[name].ctypes.data % LINE_BYTES:
-                moved = packing.aligned(adopted[name].size)
-                moved[:] = adopted[name]
-                adopted[name] = moved
+        for name in ("slots", "summary", "records"):
+            array = adopted[name]
+            if array.ctypes.data % LINE_BYTES:
+                adopted[name] = aligned(array.nbytes // 8).view(array.dtype).reshape(array.shape)
+                adopted[name][:] = array
         return cls(adopted)
 
     def _describe_parts(self) -> tuple[Int64Array, int]:
@@ -190,16 +193,16 @@ class TileIndex:
             (visits.PART_TILE_TABLE, "tile_table"),
             (visits.PART_SLOT_TABLE, "slot_table"),
             (visits.PART_SLOTS, "slots"),
+            (visits.PART_LOOSE_BITS, "loose_bits"),
             (visits.PART_LOOSE_BEGIN, "loose_begin"),
             (visits.PART_LOOSE, "loose"),
             (visits.PART_BRIEFS, "briefs"),
+            (visits.PART_RECORDS, "records"),
         ):
-            parts[cell] = arrays[name].ctypes.data
+            # Zero tells a kernel that there is none.
+            parts[cell] = arrays[name].ctypes.data if arrays[name].size else 0
         parts[visits.PART_TILE_BITS] = tile_bits.ctypes.data
         parts[visits.PART_ROW_BITS] = self._row_bits.ctypes.data
-        # Zero tells the kernel that no row has loose entries.
-        has_loose = len(arrays["loose_bits"]) > 0
-        parts[visits.PART_LOOSE_BITS] = arrays["loose_bits"].ctypes.data if has_loose else 0
         return parts, int(parts.ctypes.data)
 
     def _scratch_words(self, pairs: int) -> int:
@@ -211,7 +214,7 @@ class TileIndex:
 
 def first_bits(count: int, size: int) -> Bitmap:
     """A bitmap of ``size`` bits, a multiple of 512, whose first ``count`` are set; starts at a cache line."""
-    bits = packing.aligned(size // 64).view(np.uint64)
+    bits = aligned(size // 64).view(np.uint64)
     bits[: count // 64] = np.iinfo(np.uint64).max
     if count % 64:
         bits[count // 64] = (1 << count % 64) - 1

@@ -7,10 +7,10 @@ events, tile by tile in the second one, while the tile's slots sit in the cache.
   place it has in event order; (3) expand lines into positions, which so leave in the order the caller wants.
 - Where tiles are filtered, most lines hold a bit or two, and a line for each visit would be megabytes of zeros.
   (1) Mark the tiles of each event and transpose the bitmap, so that each tile has its events; (2) list the hits of
-  each tile; (3) distribute them to their events.
+  each tile; (3) distribute them to their events, run by run.
 
-Rejected for the second way: lines for each visit (a block of them leaves the cache);
-fetching intervals one by one as they come into doubt (each waits for main memory alone).
+Rejected for the second way: lines for each visit (a block of them leaves the cache); coarser codes, which leave many
+rows in doubt (each waits for its interval to come from main memory); fetching the next tile in bursts (twice the time).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from .compiling import kernel
 from .hits import (
     CANDIDATE_BYTES,
-    DOUBT_BYTES,
+    END_BYTES,
     GROUPS,
     list_hits,
     place_hits,
@@ -68,7 +68,7 @@ from .visits import (
 
 # First 16 hex digits of the SHA-256 of lines.py, visits.py and hits.py. Numba's disk cache notices an edit only in the
 # file of the cached function, and these are compiled into the kernels here: a new digest edits this file, too.
-SOURCES_DIGEST = "1bbfabf78753ae2c"
+SOURCES_DIGEST = "cca1cd1166c93bd5"
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
 NEAR_BYTES = VISITS_MAX * (16 + LINE_BYTES)  # Rows of keys, rows of codes and lines of the events in a visit.
 
@@ -253,7 +253,12 @@ def positions_at(index: int, keys: int, alive: int) -> Any:
 def pairs_bytes(visit: int, dims: int, summaries: int, tiles: int, pairs: int) -> int:
     """Bytes that match_pairs needs for blocks of up to ``pairs`` pairs of an event and a tile."""
     fixed = (
-        visit + NEAR_BYTES + WORDS_BYTES + 8 * (summaries + tiles + BLOCK_EVENTS) + BLOCK_EVENTS * (dims + 16) + 1024
+        visit
+        + NEAR_BYTES
+        + WORDS_BYTES
+        + 8 * (summaries + tiles + BLOCK_EVENTS)
+        + BLOCK_EVENTS * (2 * dims + 24)
+        + 1024
     )
     return fixed + (LINE_BYTES + 12) * pairs + 1024
 
@@ -373,20 +378,20 @@ def visit_pairs(
 
 def hits_bytes(visit: int, dims: int, summaries: int, tiles: int) -> int:
     """Bytes that match_hits needs."""
-    fixed = visit + NEAR_BYTES + CANDIDATE_BYTES + DOUBT_BYTES + 8 * summaries + 20 * BLOCK_EVENTS + 4096
+    fixed = visit + NEAR_BYTES + CANDIDATE_BYTES + END_BYTES + 8 * summaries + 12 * BLOCK_EVENTS + 4096
     words = -(-tiles // TILE_ROWS) * LINE_BYTES
-    return fixed + BLOCK_EVENTS * (dims + 16 + words) + 8 * GROUPS * 8 * words
+    return fixed + BLOCK_EVENTS * (2 * dims + 24 + words) + 8 * GROUPS * 8 * words
 
 
 @kernel
-def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, positions: Any) -> Any:
-    """As match_pairs, by way of hits; also returns the space for hits, which may have grown."""
+def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, runs: Any, positions: Any) -> Any:
+    """As match_pairs, by way of hits; also returns the space for hits and runs, which may have grown."""
     check_arguments(index, keys, keys.shape[1], alive)
     dims, events = keys.shape[1], keys.shape[0]
     scratch = (address_of(space) + 63) & ~63
-    rows = scratch + part(index, PART_VISIT_BYTES) + NEAR_BYTES + CANDIDATE_BYTES + DOUBT_BYTES
+    rows = scratch + part(index, PART_VISIT_BYTES) + NEAR_BYTES + CANDIDATE_BYTES + END_BYTES
     cursors = rows + 8 * part(index, PART_SUMMARIES)
-    visitors = cursors + 16 * BLOCK_EVENTS + 8
+    visitors = cursors + 8 * BLOCK_EVENTS
     codes = visitors + 4 * (BLOCK_EVENTS + 64)
     marks = (codes + BLOCK_EVENTS * row_bytes(dims) + 63) & ~63
     mark_bytes = LINE_BYTES * part(index, PART_TILE_LINES)
@@ -407,8 +412,15 @@ def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, positio
                 source = marks + 64 * group * mark_bytes + 8 * word
                 transpose_bits(source, mark_bytes, masks + 8 * GROUPS * 64 * word + 8 * group, 8 * GROUPS, scratch)
         # Pass 2: the hits of each tile.
-        found, hits = list_hits(index, block_keys, codes, address_of(alive), masks, groups, visitors, hits, scratch)
-        # Pass 3: count and distribute.
+        for i in range(block):
+            store_int64(cursors + 8 * i, 0)
+        hits, runs, run_count = list_hits(
+            index, block_keys, codes, address_of(alive), masks, groups, visitors, cursors, hits, runs, scratch
+        )
+        # Pass 3: make room and distribute.
+        found = 0
+        for i in range(block):
+            found += load_int64(cursors + 8 * i)
         positions = make_room(positions, offsets[event], found, block, events - event)
-        place_hits(hits, found, offsets[event : event + block + 1], cursors, positions)
-    return positions[: offsets[events]], offsets, hits
+        place_hits(hits, runs, run_count, offsets[event : event + block + 1], cursors, positions)
+    return positions[: offsets[events]], offsets, hits, runs

@@ -3,8 +3,9 @@
 A line is 512 bits in one register, one bit for each row of a tile. An address is a plain signed integer; nothing
 is checked here, ``kernels`` checks its arguments once.
 
-Where the CPU has AVX-512 VBMI2 three steps use its compress instruction (through the portable LLVM intrinsic);
-elsewhere loops over set bits replace them. ``COMPRESSES`` tells which; ``NUMBA_CPU_NAME=generic`` forces the loops.
+Where the CPU has AVX-512 VBMI2 three steps use its compress instruction (through the portable LLVM intrinsic), one its
+permutation of shorts and one its masked store; elsewhere loops replace them. ``COMPRESSES`` tells which;
+``NUMBA_CPU_NAME=generic`` forces the loops.
 Rejected: compress-store of 32-bit positions, which Zen 4 microcodes.
 
 Numba's disk cache does not notice an edit of this file: see ``SOURCES_DIGEST`` in ``kernels``.
@@ -27,13 +28,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TILE_ROWS = 512
 LINE_BYTES = 64
+RECORD_LANES = 6  # Intervals of a record: their dimensions in eight bytes, low codes and inverted high ones in uint16.
 
 
 def _host_compresses() -> bool:
     """Whether generated code may use vpcompressb/w and 512-bit registers: only if Numba targets this host."""
     target = vars(numba.config)["CPU_NAME"]
     features = llvm.get_host_cpu_features()
-    wanted = ("avx512f", "avx512bw", "avx512vl", "avx512vbmi2")
+    wanted = ("avx512f", "avx512bw", "avx512vl", "avx512vbmi", "avx512vbmi2")
     return (not target or target == llvm.get_host_cpu_name()) and all(features.get(name) for name in wanted)
 
 
@@ -65,6 +67,8 @@ def inlined(function: F) -> F:
 BIT, BYTE, SHORT, INT, LONG = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 LINE_IR = ir.VectorType(LONG, 8)
 BYTES_IR = ir.VectorType(BYTE, 64)
+CODES_IR = ir.VectorType(SHORT, 32)
+ENDS_IR = ir.VectorType(SHORT, 16)
 SHORTS_IR = ir.VectorType(SHORT, 8)
 INTS_IR = ir.VectorType(INT, 16)
 int64 = types.int64
@@ -270,6 +274,12 @@ def above(typing: Any, left: Any, right: Any) -> Any:
 
 
 @number
+def shift_right(typing: Any, value: Any, count: Any) -> Any:
+    """An unsigned integer shifted by less than 64."""
+    return int64(int64, int64), lambda context, builder, signature, args: builder.lshr(*args)
+
+
+@number
 def lesser(typing: Any, left: Any, right: Any) -> Any:
     """The smaller of two integers, without a branch."""
 
@@ -285,7 +295,7 @@ def address_of(array: Any) -> int:
     return np.int64(array.ctypes.data)  # type: ignore[return-value]
 
 
-# --- The three steps that differ with and without a compress instruction -----------------------------------
+# --- The five steps that differ with and without AVX-512 VBMI2 -----------------------------------------------
 
 if COMPRESSES:
 
@@ -301,6 +311,64 @@ if COMPRESSES:
             return context.get_dummy_value()
 
         return types.none(int64, int64, int64, int64), generate
+
+    @intrinsic
+    def copy_some(typing: Any, source: Any, target: Any, count: Any) -> Any:
+        """Copy up to 16 int32; as many are read, but no more written."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            source, target, count = args
+            one = ir.Constant(LONG, 1)
+            lanes = builder.trunc(builder.sub(builder.shl(one, count), one), SHORT)
+            pointer = INTS_IR.as_pointer()
+            arguments = [INTS_IR, pointer, INT, ir.VectorType(BIT, 16)]
+            store = _function(builder, "llvm.masked.store.v16i32.p0", ir.VoidType(), arguments)
+            mask = builder.bitcast(lanes, ir.VectorType(BIT, 16))
+            place = builder.inttoptr(target, pointer)
+            builder.call(store, [_load(builder, source, INTS_IR), place, ir.Constant(INT, 4), mask])
+            return context.get_dummy_value()
+
+        return types.none(int64, int64, int64), generate
+
+    @inlined
+    def copy_ints(source: int, target: int, count: int) -> None:
+        """Copy int32; up to 16 more are read, but no more written."""
+        while count > 0:
+            copy_some(source, target, lesser(count, 16))
+            source += 64
+            target += 64
+            count -= 16
+
+    @number
+    def compare_codes(typing: Any, codes: Any, record: Any) -> Any:
+        """How an event's codes lie to the intervals of a record; 64 codes and 40 bytes of the record are read.
+
+        Zero if strictly inside all of them; bits from 16 upwards are set if outside one, else some lower bits.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            codes, record = args
+            octets = builder.bitcast(_load(builder, record, LONG), ir.VectorType(BYTE, 8))
+            # Each dimension twice, for its low and its high end; what the other lanes of the 32 hold does not matter.
+            twice = [*range(RECORD_LANES)] * 2 + [0] * (32 - 2 * RECORD_LANES)
+            lanes = ir.Constant(ir.VectorType(INT, 32), twice)
+            dims = builder.zext(builder.shuffle_vector(octets, ir.Constant(octets.type, ir.Undefined), lanes), CODES_IR)
+            permute = _function(builder, "llvm.x86.avx512.vpermi2var.hi.512", CODES_IR, [CODES_IR] * 3)
+            first, second = (_load(builder, builder.add(codes, ir.Constant(LONG, at)), CODES_IR) for at in (0, 64))
+            half = ir.Constant(ir.VectorType(INT, 16), list(range(16)))
+            undefined = ir.Constant(CODES_IR, ir.Undefined)
+            chosen = builder.shuffle_vector(builder.call(permute, [first, dims, second]), undefined, half)
+            # Inverting code and end turns the test of a high end into that of a low one.
+            highs = [0] * RECORD_LANES + [0xFFFF] * RECORD_LANES + [0] * (16 - 2 * RECORD_LANES)
+            turned = builder.xor(chosen, ir.Constant(ENDS_IR, highs))
+            ends = _load(builder, builder.add(record, ir.Constant(LONG, 8)), ENDS_IR)
+            outside = builder.zext(builder.bitcast(builder.icmp_unsigned("<", turned, ends), SHORT), LONG)
+            near = builder.zext(builder.bitcast(builder.icmp_unsigned("<=", turned, ends), SHORT), LONG)
+            used = (1 << 2 * RECORD_LANES) - 1
+            both = builder.or_(builder.shl(outside, ir.Constant(LONG, 16)), near)
+            return builder.and_(both, ir.Constant(LONG, used << 16 | used))
+
+        return int64(int64, int64), generate
 
     @number
     def list_words(typing: Any, line: Any, base: Any, words: Any, bases: Any) -> Any:
@@ -355,11 +423,27 @@ if COMPRESSES:
 else:
 
     @inlined
+    def copy_ints(source: int, target: int, count: int) -> None:
+        for at in range(0, 4 * count, 4):
+            store_int32(target + at, load_int32(source + at))
+
+    @inlined
     def pick_positions(positions: int, mask: int, base: int, target: int) -> None:
         while mask != 0:
             store_uint16(target, base + load_uint16(positions + 2 * lowest_bit(mask)))
             target += 2
             mask &= mask - 1
+
+    @inlined
+    def compare_codes(codes: int, record: int) -> int:
+        verdict = 0
+        for lane in range(RECORD_LANES):
+            code = load_uint16(codes + 2 * load_uint8(record + lane))
+            low = load_uint16(record + 8 + 2 * lane)
+            high = 0xFFFF - load_uint16(record + 8 + 2 * (RECORD_LANES + lane))
+            verdict |= (above(low, code) | above(code, high)) << 16
+            verdict |= 2 - above(code, low) - above(high, code)
+        return verdict
 
     @inlined
     def list_words(line: Any, base: int, words: int, bases: int) -> int:

@@ -5,8 +5,8 @@ without the dimension have theirs set in every line. Tiles are of two kinds.
 
 Filtered, for rows that rarely match. A key's code is the number of the dimension's quantile edges (at most 255) at or
 below it, found once an event. A slot is a map from codes to lines, and codes at which few intervals begin or end
-share a line. All entries of the tile are loose, too: a row that is left is tested by its codes, and by its
-intervals only if a key has the same code as an end of one.
+share a line. All entries of the tile are loose, too: a row that is left is tested by its fine codes, and by its
+intervals only if a key has the same fine code as an end of one (see ``loose``).
 
 Exact, for rows that often match. Seen along the keys, a row's bit is set from ``low`` up to the change point
 ``high + 1`` where it is cleared again. Every eighth change point or so becomes an edge, so that at most seven
@@ -27,25 +27,26 @@ of change points inside one bucket. An equality on one value costs three buckets
 
 A slot costs a visit the same time however few rows it has, so dimensions that fewer than ``SLOT_ENTRIES_MIN`` rows of
 a tile constrain get none and are loose. A tile's slots follow each other and can be fetched ahead as one range. An
-entry takes 20 bytes as a loose one, and about 20 in a filter or 40 in an exact slot.
+entry takes 20 bytes as a loose one, and about 20 in a filter or 40 in an exact slot; a row's record takes 32.
 
 The summary is the same idea a level up: for each code of a dimension, a bitmap of tiles that may match.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .compiling import kernel
+from .fine_codes import Cells, cells_of
 from .lines import (
-    LINE_BYTES,
     TILE_ROWS,
 )
+from .loose import pack_loose
 from .ordering import KEY_MAX, Codes, Entries, Int64Array
+from .placement import Placement, aligned, locate
 from .slots import (
     CLOSES,
     LINE_WORDS,
@@ -62,33 +63,15 @@ from .visits import (
     GROUP,
     MAP_LINES,
     PIVOTS,
+    SHIFT_LINES,
     TESTS_AT_ONCE,
 )
 
-SLOT_ENTRIES_MIN = 24
-# Rows that a visit is expected to leave, for each slot, from which a tile is exact. On a million rows with 20
-# dimensions filters win at a density of 0.1 % (0.14 rows a slot) and lose by far at 1 %; the middle is a guess.
-EXACT_ROWS_MIN = 0.4
-
-
-def aligned(words: int) -> Int64Array:
-    """Zeroed int64 array that starts at a cache line."""
-    space = np.zeros(words + LINE_WORDS, np.int64)
-    skip = -space.ctypes.data % LINE_BYTES // 8
-    return space[skip : skip + words]
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where each entry went: its tile, its place in the tile and the number of its (tile, dim) slot or -1."""
-
-    tiles: int
-    tile: NDArray[np.int32]
-    place: NDArray[np.uint16]
-    counts: Int64Array  # Entries of each (tile, dim).
-    slot: NDArray[np.int32]
-    slot_cells: Int64Array  # The (tile, dim) of each slot, flattened, ascending.
-    exact: NDArray[np.bool_]  # Of each tile.
+SLOT_ENTRIES_MIN = 16
+# Rows that a visit is expected to leave, for each slot, from which a tile is exact. Measured: filters win up to 0.73 (a
+# million rows with 20 dimensions at a density of 1 %), exact tiles from 1.8 on (the same at 5 %); 2.6 is the value of
+# 10,000 rows with 5 dimensions at 1 %.
+EXACT_ROWS_MIN = 1.2
 
 
 def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
@@ -99,7 +82,8 @@ def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, 
     tile, place = np.empty(len(entries.row), np.int32), np.empty(len(entries.row), np.uint16)
     counts = np.zeros((tiles, entries.dims), np.int64)
     locate(position, entries.row, entries.dim, tile, place, counts)
-    summary, spans = pack_summary(entries, codes, tile, counts)
+    cells = cells_of(entries, codes)
+    summary, spans = pack_summary(entries, codes, cells, tile, counts)
     exact = choose_exact(entries, codes, tile, place, counts, spans)
     slot_cells = np.flatnonzero(counts.ravel() >= SLOT_ENTRIES_MIN)
     number = np.full(tiles * entries.dims, -1, np.int32)
@@ -107,18 +91,9 @@ def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, 
     slot = number[tile.astype(np.int64) * entries.dims + entries.dim]
     placed = Placement(tiles, tile, place, counts, slot, slot_cells, exact)
     slots = pack_slots(entries, codes, placed)
-    loose, most = pack_loose(entries, codes, placed)
+    loose, most = pack_loose(entries, codes, placed, cells)
     slots["tile_table"][:-1, 1] = np.minimum(most, TESTS_AT_ONCE)
     return {**summary, **slots, **loose}
-
-
-@kernel
-def locate(position: Any, row: Any, dim: Any, tile: Any, place: Any, counts: Any) -> None:
-    """Tile and place of each entry, and the number of entries of each tile and dimension."""
-    for i in range(len(row)):
-        at = position[row[i]]
-        tile[i], place[i] = at >> 9, at & 511
-        counts[at >> 9, dim[i]] += 1
 
 
 def choose_exact(
@@ -203,66 +178,11 @@ def sort_change_points(entries: Entries, placed: Placement) -> tuple[Int64Array,
     return sorted_values, sorted_owners, begin
 
 
-def pack_loose(entries: Entries, codes: Codes, placed: Placement) -> tuple[dict[str, NDArray[Any]], Int64Array]:
-    """Entries that are tested row by row, by position, and the most that a row of each tile has."""
-    count = np.zeros(placed.tiles * TILE_ROWS, np.int32)
-    count_loose(placed.tile, placed.place, placed.slot, placed.exact, count)
-    most = count.reshape(placed.tiles, TILE_ROWS).max(axis=1, initial=0)
-    total = int(count.sum())
-    # Spare entries, because kernels read some without asking how many there are.
-    records = np.zeros((total, 2), np.int64)
-    briefs = np.zeros(total + TESTS_AT_ONCE, np.uint32)
-    if total == 0:
-        begin, bits = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-        return {"loose_begin": begin, "loose_bits": bits, "loose": records, "briefs": briefs}, most
-    begin = np.zeros(len(count) + 1, np.int32)
-    np.cumsum(count, out=begin[1:])
-    bits = np.packbits(count > 0, bitorder="little").view(np.uint64)
-    fill_loose(
-        placed.tile, placed.place, placed.slot, placed.exact,
-        entries.low, entries.high, entries.dim, codes.low, codes.high, begin[:-1].copy(), records, briefs
-    )  # fmt: skip
-    return {"loose_begin": begin, "loose_bits": bits, "loose": records, "briefs": briefs}, most
-
-
-@kernel
-def count_loose(tile: Any, place: Any, slot: Any, exact: Any, count: Any) -> None:
-    """Number of loose entries of each position."""
-    for i in range(len(tile)):
-        if slot[i] < 0 or not exact[tile[i]]:
-            count[np.int64(tile[i]) * TILE_ROWS + place[i]] += 1
-
-
-@kernel
-def fill_loose(
-    tile: Any,
-    place: Any,
-    slot: Any,
-    exact: Any,
-    low: Any,
-    high: Any,
-    dim: Any,
-    low_code: Any,
-    high_code: Any,
-    at: Any,
-    records: Any,
-    briefs: Any,
-) -> None:
-    """Write low, width and the offset of the key of each loose entry."""
-    for i in range(len(tile)):
-        if slot[i] < 0 or not exact[tile[i]]:
-            position = np.int64(tile[i]) * TILE_ROWS + place[i]
-            # The width may wrap around; as an unsigned number it is right.
-            records[at[position], 0], records[at[position], 1] = low[i], high[i] - low[i]
-            briefs[at[position]] = dim[i] << 16 | np.int64(high_code[i]) << 8 | np.int64(low_code[i])
-            at[position] += 1
-
-
 def pack_summary(
-    entries: Entries, codes: Codes, tile: NDArray[np.int32], counts: Int64Array
+    entries: Entries, codes: Codes, cells: Cells, tile: NDArray[np.int32], counts: Int64Array
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32]]:
-    """Edges of each dimension, bitmaps of tiles for each code where that can rule out a tile, and the share of
-    each dimension's codes that a tile covers."""
+    """Shifts and edges of each dimension, bitmaps of tiles for each code where that can rule out a tile, and the
+    share of each dimension's codes that a tile covers."""
     tiles = len(counts)
     tile_lines = -(-tiles // TILE_ROWS)
     tile_rows = np.full(tiles, TILE_ROWS)
@@ -278,15 +198,18 @@ def pack_summary(
     for number, dim in enumerate(used):
         count = len(codes.edges[dim])
         edge_lines = 2 if count <= PIVOTS else 2 + -(-count // CODE_GROUP) * CODE_GROUP // LINE_WORDS
-        lines = edge_lines + (count + 1) * tile_lines * int(summarised[dim])
+        head = SHIFT_LINES + edge_lines
+        lines = head + (count + 1) * tile_lines * int(summarised[dim])
         block = np.zeros(lines * LINE_WORDS, np.int64)
-        block[: edge_lines * LINE_WORDS] = KEY_MAX
-        put_edges(block, codes.edges[dim])
+        edge_at = SHIFT_LINES * LINE_WORDS
+        block[:edge_at] = cells.shifts[dim].view(np.int64)
+        block[edge_at : head * LINE_WORDS] = KEY_MAX
+        put_edges(block, edge_at, codes.edges[dim])
         if summarised[dim]:
             part = slice(entries.begin[dim], entries.begin[dim + 1])
-            bits = block[edge_lines * LINE_WORDS :].reshape(count + 1, tile_lines * LINE_WORDS)
+            bits = block[head * LINE_WORDS :].reshape(count + 1, tile_lines * LINE_WORDS)
             mark_codes(tile[part], codes.low[part], codes.high[part], full[:, dim].copy(), bits, spans[:, dim])
-        table[number] = dim, count, at, at + edge_lines
+        table[number] = dim, count, at + SHIFT_LINES, at + head
         blocks.append(block)
         at += lines
     data = aligned(at * LINE_WORDS)
@@ -297,10 +220,10 @@ def pack_summary(
 
 
 @kernel
-def put_edges(block: Any, edges: Any) -> None:
+def put_edges(block: Any, at: int, edges: Any) -> None:
     """Store the edges of a dimension."""
     for number in range(len(edges)):
-        put_edge(block, 0, len(edges), number, edges[number], CODE_GROUP)
+        put_edge(block, at, len(edges), number, edges[number], CODE_GROUP)
 
 
 @kernel

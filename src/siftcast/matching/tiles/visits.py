@@ -28,10 +28,12 @@ import numpy as np
 
 from .lines import (
     LINE_BYTES,
+    RECORD_LANES,
     TILE_ROWS,
     above,
     and_lines,
     at_most_mask,
+    compare_codes,
     count_bits,
     expand_word,
     inlined,
@@ -45,6 +47,8 @@ from .lines import (
     load_uint32,
     pick_positions,
     piece,
+    prefetch,
+    shift_right,
     store_int64,
     store_line,
     store_uint8,
@@ -62,6 +66,11 @@ WORDS_BYTES = 16 * 8 * (VISITS_MAX + 1)  # Words of as many lines, and the posit
 WORDS_AT_ONCE = 64
 FOUND_BYTES = 4 * 64 * (WORDS_AT_ONCE + 1)  # Rows of so many words.
 TESTS_AT_ONCE = 6  # Loose entries of a row tested without a branch.
+RECORD_BYTES = 8 + 4 * RECORD_LANES
+RECORD_DIMS_MAX = 63  # A record's dimensions are looked up among 64 codes, one of which is neutral.
+NEUTRAL_CODE = 1 << 15  # The fine code of the dimension that fills a record: strictly inside its interval.
+SUB_MAX = 254  # So that a fine code and the next fit into 16 bits.
+SHIFT_LINES = 4  # Cache lines that hold the shift of each code.
 
 BLOCK_EVENTS = 1024  # Events of a batch that are matched together.
 
@@ -83,9 +92,10 @@ BLOCK_EVENTS = 1024  # Events of a batch that are matched together.
     PART_LOOSE_BEGIN,
     PART_LOOSE,
     PART_BRIEFS,
+    PART_RECORDS,
     PART_VISIT_BYTES,
-) = range(17)
-PARTS = 17
+) = range(18)
+PARTS = 18
 
 
 def visit_bytes(slots: int) -> int:
@@ -95,8 +105,8 @@ def visit_bytes(slots: int) -> int:
 
 @inlined
 def row_bytes(dims: int) -> int:
-    """Bytes of an event's codes."""
-    return (dims + 15) & ~7
+    """Bytes of an event's fine codes, the neutral one included."""
+    return (2 * dims + 9) & ~7
 
 
 @inlined
@@ -124,18 +134,32 @@ def find_code(edges: int, count: int, key: int) -> int:
 
 
 @inlined
+def find_sub(edges: int, count: int, code: int, key: int) -> int:
+    """The lower half of a fine code: how far the key is above the edge of its code, in steps of a power of two."""
+    edge = edges + 8 * (code - 1)
+    if count > PIVOTS:
+        edge += 8 * PIVOTS
+    return lesser(shift_right(key - load_int64(edge), load_uint8(edges - SHIFT_LINES * LINE_BYTES + code)), SUB_MAX)
+
+
+@inlined
 def code_keys(index: int, keys: int, codes: int, rows: int) -> None:
-    """Write the code of each key (uint8, by dimension) and the address of each summary row that the event has."""
+    """Write the fine code of each key (uint16, by dimension) and the address of each summary row of the event."""
     table, summary = part(index, PART_CODE_TABLE), part(index, PART_SUMMARY)
+    fine = part(index, PART_RECORDS) != 0
     summaries, tile_lines = part(index, PART_SUMMARIES), part(index, PART_TILE_LINES)
     for i in range(part(index, PART_CODED)):
         dim, count = load_int64(table + 32 * i), load_int64(table + 32 * i + 8)
         edges = summary + LINE_BYTES * load_int64(table + 32 * i + 16)
-        code = find_code(edges, count, load_int64(keys + 8 * dim))
-        store_uint8(codes + dim, code)
+        key = load_int64(keys + 8 * dim)
+        code, sub = find_code(edges, count, key), 0
+        if fine and code > 0:
+            sub = find_sub(edges, count, code, key)
+        store_uint16(codes + 2 * dim, code << 8 | sub)
         if i < summaries:
             bits = summary + LINE_BYTES * load_int64(table + 32 * i + 24)
             store_int64(rows + 8 * i, bits + LINE_BYTES * tile_lines * code)
+    store_uint16(codes + 2 * part(index, PART_DIMS), NEUTRAL_CODE)
 
 
 @inlined
@@ -170,10 +194,22 @@ def mark_tiles(index: int, rows: int, target: int) -> None:
 
 
 @inlined
-def visit_tile(index: int, tile: int, keys: int, codes: int, count: int, alive: int, lines: int, scratch: int) -> None:
+def visit_tile(
+    index: int,
+    tile: int,
+    keys: int,
+    codes: int,
+    count: int,
+    alive: int,
+    lines: int,
+    scratch: int,
+    fetch: int = 0,
+    step: int = 0,
+) -> int:
     """Write the lines of one tile for up to VISITS_MAX events whose rows of keys and of codes are listed.
 
-    The lines are exact but for loose entries.
+    The lines are exact but for loose entries. Meanwhile memory is fetched into the cache from ``fetch`` on, ``step``
+    bytes apart; returns how far that came.
     """
     tile_entry = part(index, PART_TILE_TABLE) + 16 * tile
     first, last = load_int32(tile_entry), load_int32(tile_entry + 16)
@@ -184,7 +220,8 @@ def visit_tile(index: int, tile: int, keys: int, codes: int, count: int, alive: 
     if load_int32(tile_entry + 8) != 0:
         visit_exactly(table + 16 * first, table + 16 * last, slots, keys, count, lines, scratch)
     else:
-        visit_filters(table + 16 * first, table + 16 * last, slots, codes, count, lines)
+        fetch = visit_filters(table + 16 * first, table + 16 * last, slots, codes, count, lines, fetch, step)
+    return fetch
 
 
 @inlined
@@ -196,20 +233,25 @@ def slots_begin(index: int, tile: int) -> int:
 
 @inlined
 def filter_line(slot: int, column: int, codes: int) -> int:
-    """Address of a filter's line for an event."""
-    line = load_uint8(slot + load_uint8(codes + column))
+    """Address of a filter's line for an event; the upper byte of a fine code is the code."""
+    line = load_uint8(slot + load_uint8(codes + column + column + 1))
     return slot + LINE_BYTES * (MAP_LINES + line)
 
 
 @piece
-def visit_filters(entry: int, end: int, slots: int, codes: int, count: int, lines: int) -> None:
-    """AND the filters' lines; four slots at a time spare most loads and stores of the result."""
+def visit_filters(entry: int, end: int, slots: int, codes: int, count: int, lines: int, fetch: int, step: int) -> int:
+    """AND the filters' lines; four slots at a time spare most loads and stores of the result.
+
+    One line is fetched a step: fetched in bursts, they would keep all else waiting.
+    """
     while entry + 64 <= end:
         column0, column1 = load_int32(entry), load_int32(entry + 16)
         column2, column3 = load_int32(entry + 32), load_int32(entry + 48)
         slot0, slot1 = slots + LINE_BYTES * load_int32(entry + 8), slots + LINE_BYTES * load_int32(entry + 24)
         slot2, slot3 = slots + LINE_BYTES * load_int32(entry + 40), slots + LINE_BYTES * load_int32(entry + 56)
         for i in range(count):
+            prefetch(fetch)
+            fetch += step
             place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
             left = and_lines(load_line(filter_line(slot0, column0, row)), load_line(filter_line(slot1, column1, row)))
             right = and_lines(load_line(filter_line(slot2, column2, row)), load_line(filter_line(slot3, column3, row)))
@@ -221,6 +263,7 @@ def visit_filters(entry: int, end: int, slots: int, codes: int, count: int, line
             place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
             store_line(place, and_lines(load_line(place), load_line(filter_line(slot, column, row))))
         entry += 16
+    return fetch
 
 
 @inlined
@@ -292,7 +335,7 @@ def fails(row: int, entry: int, brief: int) -> int:
 @inlined
 def margin(codes: int, brief: int) -> int:
     """How far the event's code is inside the codes of an entry: negative if outside, zero if that is to be seen."""
-    code = load_uint8(codes + (brief >> 16))
+    code = load_uint8(codes + 2 * (brief >> 16) + 1)
     return lesser(code - (brief & 255), (brief >> 8 & 255) - code)
 
 
@@ -316,13 +359,46 @@ def fails_any(loose: int, briefs: int, first: int, end: int, row: int) -> int:
     return wrong
 
 
+@inlined
+def tile_records(index: int, tile: int) -> int:
+    """Address of the records of a tile; zero if there are none."""
+    records = part(index, PART_RECORDS)
+    return records + RECORD_BYTES * TILE_ROWS * tile if records != 0 else 0
+
+
+@inlined
+def in_doubt(verdict: int) -> bool:
+    """Whether compare_codes leaves a doubt; one test for both certain outcomes, which no branch could predict."""
+    return (verdict - (1 << 16)) & -verdict < 0
+
+
+@inlined
+def settle(index: int, place: int, row: int) -> int:
+    """1 if a key is outside the interval of a loose entry of the row whose begin is at place, else 0."""
+    first, end = load_int32(place), load_int32(place + 4)
+    return fails_any(part(index, PART_LOOSE), part(index, PART_BRIEFS), first, end, row)
+
+
+@inlined
+def row_fails(index: int, tile: int, position: int, row: int, codes: int) -> int:
+    """1 if an event fails a loose entry of a row, else 0."""
+    place = part(index, PART_LOOSE_BEGIN) + 4 * (TILE_ROWS * tile + position)
+    if part(index, PART_RECORDS) != 0:
+        verdict = compare_codes(codes, tile_records(index, tile) + RECORD_BYTES * position)
+        if not in_doubt(verdict):
+            return lesser(verdict, 1)
+    else:
+        tests = load_int32(part(index, PART_TILE_TABLE) + 16 * tile + 4)
+        least = least_margin(part(index, PART_BRIEFS), load_int32(place), load_int32(place + 4), codes, tests)
+        if least != 0:
+            return least >> 63 & 1
+    return settle(index, place, row)
+
+
 @piece
 def clear_failing(index: int, tile: int, keys: int, codes: int, count: int, lines: int, scratch: int) -> None:
     """Clear the rows that fail a loose entry: list those that are left, test them, clear."""
     loose_bits = load_line(part(index, PART_LOOSE_BITS) + LINE_BYTES * tile)
-    begins = part(index, PART_LOOSE_BEGIN) + 4 * TILE_ROWS * tile
-    loose, briefs = part(index, PART_LOOSE), part(index, PART_BRIEFS)
-    tests = load_int32(part(index, PART_TILE_TABLE) + 16 * tile + 4)
     words = scratch + FAILED_BYTES + 8 * VISITS_MAX
     bases, found = words + WORDS_BYTES // 2, words + WORDS_BYTES
     listed = 0
@@ -337,12 +413,6 @@ def clear_failing(index: int, tile: int, keys: int, codes: int, count: int, line
         for i in range(candidates):
             candidate = load_int32(found + 4 * i)
             row, code = load_int64(keys + 8 * (candidate >> 9)), load_int64(codes + 8 * (candidate >> 9))
-            place = begins + 4 * (candidate & (TILE_ROWS - 1))
-            first_entry, last_entry = load_int32(place), load_int32(place + 4)
-            least = least_margin(briefs, first_entry, last_entry, code, tests)
             store_uint16(end, candidate)
-            if least == 0:
-                end += 2 * fails_any(loose, briefs, first_entry, last_entry, row)
-            else:
-                end += 2 * (least >> 63 & 1)
+            end += 2 * row_fails(index, tile, candidate & (TILE_ROWS - 1), row, code)
         clear_positions(lines, scratch, end)
