@@ -11,7 +11,7 @@ space of several axes (`plan_kyra_in_boxes`).
 
 For events without a point each clique names the member with the least load, first of all one without a zone. Their
 tree is laid last, so that it does not bear on the others. Cost: that of the cliques, O(servers³), plus one spanning
-tree for each tree; 500 servers and 50 trees take about a second.
+tree for each tree; 500 servers and 50 trees take 0.1 to 0.2 s.
 """
 
 from __future__ import annotations
