@@ -1,6 +1,7 @@
 """The papers' experiments run end to end on small sizes, and what must hold exactly holds."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_the_eight_servers_of_the_paper_pass_event_9_on_as_it_shows():
 
 def square(configuration):
     """What the sweeps below run; says no where a file tells it to."""
-    if configuration.get("fail_while") and json.loads(open(configuration["fail_while"]).read()):
+    if configuration.get("fail_while") and json.loads(Path(configuration["fail_while"]).read_text()):
         raise RuntimeError("not yet")
     return {"square": configuration["x"] ** 2}
 

@@ -9,8 +9,9 @@ matched once, and the result is a bit mask; a table is a bit mask as well, and a
               table B    0 0 0 0 0 1 1 …  AND
 
 Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. The answers are those of a
-`Matcher` for each table (tested so), except that ids come in an order of the pool's. An id stands for one
-filter in the whole pool. Cost: N / 8 bytes a table, whatever it holds; one match an event.
+`Matcher` for each table (tested so), except that ids come in an order of the pool's. A table has an id once, but while
+a subscription is being replaced some tables hold its old filter and some its new one. Cost: N / 8 bytes a table,
+whatever it holds; one match an event.
 
 Rejected: one engine for each table, which costs 400 bytes for each of the million entries and a match for each table.
 """
@@ -35,67 +36,77 @@ class MatcherPool:
 
     def __init__(self, engine: str = "auto") -> None:
         self._matcher = Matcher(engine)
-        self._bits: dict[str, int] = {}
+        self._bits: dict[str, tuple[int, ...]] = {}
         self._ids: list[str] = []
-        self._filters: dict[str, Filter] = {}
-        self._holders: dict[str, int] = {}
+        self._filters: list[Filter] = []
+        self._holders: list[int] = []
         self._free: list[int] = []
-        self._masks: dict[int, tuple[Event, int, frozenset[str]]] = {}
+        self._masks: dict[int, tuple[Event, int, frozenset[int]]] = {}
 
     def table(self) -> PooledTable:
         """An empty table."""
         return PooledTable(self)
 
     def __len__(self) -> int:
-        return len(self._bits)
+        return len(self._ids) - len(self._free)
 
     def take(self, id: str, filter: Filter) -> int:
         """The bit of a subscription that a table begins to hold."""
-        bit = self._bits.get(id)
-        if bit is not None:
-            known = self._filters[id]
-            if known is not filter and known != filter:
-                raise SubscriptionError(f"subscription '{id}' has another filter elsewhere; give this one another id")
-            self._holders[id] += 1
-            return bit
-        self._matcher.add(id, filter)
+        for bit in self._bits.get(id, ()):
+            if self._filters[bit] is filter or self._filters[bit] == filter:
+                self._holders[bit] += 1
+                return bit
         if self._free:
             bit = self._free.pop()
-            self._ids[bit] = id
+            self._ids[bit], self._filters[bit], self._holders[bit] = id, filter, 1
         else:
             bit = len(self._ids)
             self._ids.append(id)
-        self._bits[id] = bit
-        self._filters[id] = filter
-        self._holders[id] = 1
+            self._filters.append(filter)
+            self._holders.append(1)
+        self._matcher.add(str(bit), filter)
+        self._bits[id] = (*self._bits.get(id, ()), bit)
         self._masks.clear()
         return bit
 
-    def release(self, id: str) -> int:
-        """The bit of a subscription that a table holds no more; the last one to go takes it out of the index."""
-        bit = self._bits[id]
-        self._holders[id] -= 1
-        if not self._holders[id]:
-            del self._holders[id], self._bits[id], self._filters[id]
-            self._matcher.remove(id)
+    def release(self, bit: int) -> None:
+        """Notes that a table no longer holds a subscription; the last one to go takes it out of the index."""
+        self._holders[bit] -= 1
+        if not self._holders[bit]:
+            id = self._ids[bit]
+            self._matcher.remove(str(bit))
+            others = tuple(other for other in self._bits[id] if other != bit)
+            if others:
+                self._bits[id] = others
+            else:
+                del self._bits[id]
             self._free.append(bit)
             self._masks.clear()
-        return bit
 
-    def matches_of(self, event: Event) -> tuple[Event, int, frozenset[str]]:
-        """The event, and all subscriptions that it satisfies, whoever holds them: as bits and as ids."""
+    def bit_in(self, mask: int, id: object) -> int | None:
+        """The bit that a subscription has in a table's mask, None if it is not there."""
+        found = self._bits.get(id, ())  # type: ignore[call-overload]
+        return next((bit for bit in found if mask >> bit & 1), None)
+
+    def matches_of(self, event: Event) -> tuple[Event, int, frozenset[int]]:
+        """The event, and all subscriptions that it satisfies, whoever holds them: as a mask and as a set of bits."""
         known = self._masks.get(id(event))
         if known is not None:
             return known
-        ids = self._matcher.match(event)
+        bits = [*map(int, self._matcher.match(event))]
         flags = np.zeros(len(self._ids), dtype=np.bool_)
-        flags[[self._bits[found] for found in ids]] = True
+        flags[bits] = True
         mask = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
         if len(self._masks) >= _REMEMBERED_EVENTS:
             self._masks.clear()
         # Holding the event keeps its identity from being used again.
-        found = self._masks[id(event)] = event, mask, frozenset(ids)
+        found = self._masks[id(event)] = event, mask, frozenset(bits)
         return found
+
+    def names_of(self, bits: list[int]) -> list[str]:
+        """The ids behind some bits."""
+        ids = self._ids
+        return [ids[bit] for bit in bits]
 
     def ids_in(self, mask: int) -> list[str]:
         """The ids behind the bits of a mask."""
@@ -119,31 +130,34 @@ class PooledTable:
     def __init__(self, pool: MatcherPool) -> None:
         self._pool = pool
         self._mask = 0
-        self._few: set[str] | None = set()  # the ids themselves, which are faster to list while they are few
+        self._few: set[int] | None = set()  # the bits one by one, which are faster to list while they are few
 
     def add(self, id: str, filter: Filter) -> None:
-        """Adds a subscription; raises if the table has it, or if the pool knows another filter under the id."""
+        """Adds a subscription; raises if the table has it."""
         if id in self:
             raise SubscriptionError(f"subscription '{id}' exists already")
-        self._mask |= 1 << self._pool.take(id, filter)
+        bit = self._pool.take(id, filter)
+        self._mask |= 1 << bit
         if self._few is not None:
-            self._few.add(id)
+            self._few.add(bit)
             if len(self._few) > _FEW:
                 self._few = None
 
     def remove(self, id: str) -> None:
         """Removes a subscription; raises if there is none of this id."""
-        if id not in self:
+        bit = self._pool.bit_in(self._mask, id)
+        if bit is None:
             raise SubscriptionError(f"there is no subscription '{id}'")
-        self._mask ^= 1 << self._pool.release(id)
+        self._pool.release(bit)
+        self._mask ^= 1 << bit
         if self._few is not None:
-            self._few.remove(id)
+            self._few.remove(bit)
 
     def match(self, event: Event, limit: int | None = None) -> list[str]:
         """The ids an event satisfies; with a limit, at most that many."""
-        _, mask, ids = self._pool.matches_of(event)
+        _, mask, bits = self._pool.matches_of(event)
         if self._few is not None:
-            return sorted(self._few & ids)[:limit]  # sorted, because the order of a set changes from run to run
+            return self._pool.names_of(sorted(self._few & bits)[:limit])
         found = mask & self._mask
         return self._pool.ids_in(found)[:limit] if found else []
 
@@ -156,8 +170,7 @@ class PooledTable:
         return (self._pool.matches_of(event)[1] & self._mask).bit_count()
 
     def __contains__(self, id: object) -> bool:
-        bit = self._pool._bits.get(id)  # type: ignore[call-overload]
-        return bit is not None and self._mask >> bit & 1 == 1
+        return self._pool.bit_in(self._mask, id) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._pool.ids_in(self._mask))

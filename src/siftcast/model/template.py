@@ -24,6 +24,7 @@ from siftcast.model.expression import (
     Operand,
     Or,
     Predicate,
+    Reference,
 )
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind, Value
@@ -66,6 +67,23 @@ def shifted(tree: Predicate, by: int) -> Predicate:
     if by == 0:
         return tree
     return _rebuild(tree, lambda slot: Slot(slot.index + by, slot.kind), lambda slot: PatternSlot(slot.index + by))
+
+
+def renamed(term: Predicate, name: str) -> Predicate | None:
+    """The term about another attribute, where an attribute stands at its beginning."""
+    reference = Reference((name,))
+    match term:
+        case Comparison(operator, Reference(), right):
+            return Comparison(operator, reference, right)
+        case Between(Reference(), low, high, negated):
+            return Between(reference, low, high, negated)
+        case In(Reference(), options, negated):
+            return In(reference, options, negated)
+        case Like(Reference(), pattern, negated):
+            return Like(reference, pattern, negated)
+        case IsNull(Reference(), negated):
+            return IsNull(reference, negated)
+    return None
 
 
 Fill = Callable[[Slot], Slot | Literal]

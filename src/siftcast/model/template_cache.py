@@ -7,7 +7,8 @@ of each literal, what remains is the text's *skeleton*:
 
 A skeleton seen before needs no parsing: its template is known. A new one is cut at AND and OR, and where all its
 terms are known its template is put together from theirs. Attributes and operators are few and their combinations
-many, so this is the common case for filters that users write one by one; it takes a third of a full parse.
+many, so this is the common case for filters that users write one by one; it takes a third of a full parse. A new term
+that differs from a known one only in the attribute it begins with is made from that one.
 
 Invariants: a text takes a short way only if the full parser, on the text that made the entry, found exactly the
 literals that the split finds. Terms are put together only if the full parser read each of them, alone, as one whole
@@ -18,15 +19,16 @@ reading. Anything unusual (escapes, a literal of another kind) takes the full wa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from siftcast.model.bounded_cache import remember
 from siftcast.model.errors import FilterError
-from siftcast.model.expression import And, Or, Predicate
+from siftcast.model.expression import And, Or, Predicate, Reference, references
+from siftcast.model.lexer import KEYWORDS
 from siftcast.model.literals import Literals
-from siftcast.model.template import Template, shifted
+from siftcast.model.template import Template, renamed, shifted
 from siftcast.model.values import Value, parse_timestamp
 
 # Numbers of at most 18 digits cannot overflow; a string with a backslash or a doubled quote is left whole.
@@ -36,10 +38,12 @@ _MARKS: dict[type, str] = {int: "\x01", float: "\x02", str: "\x03"}
 # An AND before a literal belongs to a BETWEEN.
 _JOINT = re.compile(r"\s+(AND|OR)\s+(?![\x01-\x03+-]|TIMESTAMP\s*\x03)", re.IGNORECASE)
 _OR = frozenset({"OR", "or", "Or", "oR"})
+_NO_NAMES = KEYWORDS | {"TIMESTAMP"}
 _MARK = re.compile("[\x01-\x03]")
 _decode = msgspec.json.Decoder(list).decode
 _mark = _MARKS.__getitem__
 _CACHE_MAX = 16_384  # about 50 MB at worst
+_PIECE_MAX = 1_000
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
 
 FullParser = Callable[[str], tuple[Template, Literals]]
@@ -52,13 +56,17 @@ class _Form(msgspec.Struct, frozen=True, gc=False):
     template: Template
     slots: int
     as_read: bool
-    negative: list[int]
-    timestamps: list[int]
+    negative: Sequence[int]
+    timestamps: Sequence[int]
 
     @classmethod
     def of(cls, template: Template, literals: Literals) -> _Form:
-        negative, timestamps = literals.negative, literals.timestamps
-        return cls(template, len(literals.raws), not negative and not timestamps, negative, timestamps)
+        return cls.plain_or(template, len(literals.raws), literals.negative, literals.timestamps)
+
+    @classmethod
+    def plain_or(cls, template: Template, slots: int, negative: Sequence[int], timestamps: Sequence[int]) -> _Form:
+        # Tuples of numbers, unlike lists, are nothing that Python's cycle collector has to look at again and again.
+        return cls(template, slots, not negative and not timestamps, tuple(negative), tuple(timestamps))
 
 
 class _Term(msgspec.Struct, frozen=True, gc=False):
@@ -71,6 +79,14 @@ class _Term(msgspec.Struct, frozen=True, gc=False):
         tree = self.trees[place] = shifted(self.form.template.tree, place)
         return tree
 
+    def renamed(self, name: str) -> _Term:
+        """The same term about another attribute."""
+        form = self.form
+        tree = renamed(form.template.tree, name)
+        assert tree is not None
+        template = Template(tree, form.template.depth, form.template.terms)
+        return _Term(_Form(template, form.slots, form.as_read, form.negative, form.timestamps), {})
+
 
 class TemplateCache:
     """Forms by skeleton and terms by theirs; the oldest goes when there are too many.
@@ -79,11 +95,12 @@ class TemplateCache:
     early, and two of them can even hide a number between; a text with one takes the full way.
     """
 
-    __slots__ = ("_forms", "_terms")
+    __slots__ = ("_forms", "_shapes", "_terms")
 
     def __init__(self) -> None:
         self._forms: dict[str, _Form] = {}
         self._terms: dict[str, _Term | None] = {}
+        self._shapes: dict[str, _Term] = {}  # by what follows the attribute's name
 
     def find(self, text: str, parse: FullParser) -> Found | None:
         """The template of a text and the text's literals, where a short way is open."""
@@ -153,26 +170,42 @@ class TemplateCache:
                 depth = form.template.depth
         alternatives.append(_one_or(And, run))
         template = Template(_one_or(Or, alternatives), depth, count)
-        form = _Form(template, slots, not negative and not timestamps, negative, timestamps)
+        form = _Form.plain_or(template, slots, negative, timestamps)
         if slots <= _CACHED_SLOTS_MAX:
             remember(self._forms, skeleton, form, _CACHE_MAX)
         return form
 
     def _learn(self, piece: str, text: str, place: int, parse: FullParser) -> _Term | None:
         """Has the full parser read one term, and remembers what came of it, good or bad."""
+        name, _, rest = piece.partition(" ")
+        shape = self._shapes.get(rest)
+        if shape is not None and _is_plain_name(name):
+            learned: _Term | None = shape.renamed(name)
+        else:
+            learned = self._read(piece, text, place, parse)
+            tree = None if learned is None else learned.form.template.tree
+            if tree is not None and [*references(tree)] == [Reference((name,))] and renamed(tree, name) is not None:
+                assert learned is not None
+                remember(self._shapes, rest, learned, _CACHE_MAX)
+        if len(piece) <= _PIECE_MAX:
+            remember(self._terms, piece, learned, _CACHE_MAX)
+        return learned
+
+    def _read(self, piece: str, text: str, place: int, parse: FullParser) -> _Term | None:
         own = iter(_LITERAL.findall(text)[place:])
-        term = None
         try:
             template, found = parse(_MARK.sub(lambda _: next(own), piece))
         except (FilterError, StopIteration, RuntimeError):
-            pass
-        else:
-            marks = "".join(map(_mark, found.types))
-            if marks == "".join(_MARK.findall(piece)) and not isinstance(template.tree, And | Or):
-                term = _Term(_Form.of(template, found), {})
-        if len(piece) <= 1_000:
-            remember(self._terms, piece, term, _CACHE_MAX)
-        return term
+            return None
+        marks = "".join(map(_mark, found.types))
+        if marks != "".join(_MARK.findall(piece)) or isinstance(template.tree, And | Or):
+            return None
+        return _Term(_Form.of(template, found), {})
+
+
+def _is_plain_name(name: str) -> bool:
+    """Whether a name is one whole token that can only be an attribute."""
+    return name.isidentifier() and name.isascii() and name.upper() not in _NO_NAMES
 
 
 def _one_or(node: type[And | Or], terms: list[Predicate]) -> Predicate:

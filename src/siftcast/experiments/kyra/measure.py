@@ -36,7 +36,7 @@ from siftcast.planning import (
 )
 from siftcast.runtimes.sim import Simulation
 from siftcast.runtimes.sim.checkers import Spread, exactly_once, link_stress, node_stress, resource_usage
-from siftcast.runtimes.sim.checkers.columns import read_columns
+from siftcast.runtimes.sim.checkers.columns import read_columns, rows_of
 from siftcast.space import KyraLayout
 
 POPULARITIES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -146,12 +146,13 @@ def _scheme(configuration: Configuration, world: World) -> tuple[Make, KyraLayou
 def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
     """Servers that match to route an event: without the leaves of trees (the reading), and with them."""
     columns = read_columns(trace, ("published", "received"))
+    message = np.array(rows_of(trace, ("published", "received"))["message"].to_pylist(), dtype=object)
     # A proxy of a clique matches for its clique wherever it stands in the tree; as a leaf it does nothing else.
     for_clique = np.zeros(max(columns.node, default=0) + 1, dtype=np.int64)
     if layout is not None:
         for clique in layout.cliques:
             for_clique[list(clique.members)] = len(clique.members) > 1
-    received = columns.of("received") & (columns.message == "Publication")
+    received = columns.of("received") & (message == "Publication")
     inner = columns.matches > np.where(received, for_clique[columns.node], 0)
     return {"mean": float(inner.sum()) / events, "with_leaves": float((columns.matches > 0).sum()) / events}
 
