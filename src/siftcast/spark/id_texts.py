@@ -6,8 +6,9 @@ subscriptions that costs more than the matching: Arrow copies each string by its
 
 Ids are short, and short strings can be copied without a look at their length: all ids are laid out once, padded, as
 words of eight bytes. Copying an id is then one store of a word or a few; the padding behind its end is overwritten by
-the next id. This takes a quarter of Arrow's time. It is worth the layout only for a table that is used a lot, so the
-first ids of a table, as many as it has, are copied by Arrow, and so are those of tables with long ids.
+the next id. For ids of up to eight bytes this takes about a third of Arrow's time. It is worth the layout only for a
+table that is used a lot, so the first ids of a table, as many as it has, are copied by Arrow, and so are those of
+tables with long ids.
 
 Memory: 8 to 40 bytes and 4 more for each id of the table.
 """
@@ -121,6 +122,13 @@ def _copy_words(codes: Any, words: Any, lengths: Any, offsets: Any, content: Any
     """Writes the ids one behind the other; `content`, which is at the address, has a whole row of words to spare."""
     size = 0
     offsets[0] = 0
+    if words.shape[1] == 1:  # most ids; without the inner loop it takes a third less
+        for match in range(len(codes)):
+            code = codes[match]
+            _store_word(address + size, words[code, 0])
+            size += lengths[code]
+            offsets[match + 1] = size
+        return size
     for match in range(len(codes)):
         code = codes[match]
         for word in range(words.shape[1]):
