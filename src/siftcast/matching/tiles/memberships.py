@@ -167,7 +167,7 @@ def _keep_members(
             # Written before it is known to stay, so that the loop has no branch to guess wrong.
             kept[np.uint64(filled)] = position
             if answer != _SEARCHED:
-                filled += np.int64(answer)
+                filled += int(answer)
             else:
                 # The row's interval is the set's hull and has the key, so some interval begins at or before it.
                 after = np.searchsorted(lows[begins[number] : begins[number + 1]], key, side="right")
