@@ -23,7 +23,7 @@ from siftcast.matching.subscription_tables import BoundsChunk, subscription_chun
 from siftcast.model import EngineError, Event, Filter, Schema, Subscription
 
 RESULT_TYPE = pa.list_(pa.dictionary(pa.int32(), pa.string()))
-_MAGIC = b"siftcast-matcher-2\n"
+_MAGIC = b"siftcast-matcher-3\n"
 _LIST_MAX = 2**31 - 1  # what the 32-bit offsets of one Arrow list chunk can count
 
 

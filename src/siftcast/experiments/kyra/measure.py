@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from siftcast.experiments.kyra.example import follow_example
 from siftcast.experiments.kyra.setup import CLIQUES_MS, MBR_GROUPS, Configuration, World, build, network
@@ -146,7 +147,8 @@ def _scheme(configuration: Configuration, world: World) -> tuple[Make, KyraLayou
 def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
     """Servers that match to route an event: without the leaves of trees (the reading), and with them."""
     columns = read_columns(trace, ("published", "received"))
-    message = np.array(rows_of(trace, ("published", "received"))["message"].to_pylist(), dtype=object)
+    rows = rows_of(trace, ("published", "received"))
+    message = np.array(rows.filter(pc.is_valid(rows["event"]))["message"].to_pylist(), dtype=object)
     # A proxy of a clique matches for its clique wherever it stands in the tree; as a leaf it does nothing else.
     for_clique = np.zeros(max(columns.node, default=0) + 1, dtype=np.int64)
     if layout is not None:
