@@ -167,11 +167,7 @@ def _keep_members(
             # Written before it is known to stay, so that the loop has no branch to guess wrong.
             kept[np.uint64(filled)] = position
             if answer != _SEARCHED:
-<<<<<<< HEAD
-                filled += np.int64(answer)  # type: ignore[assignment]  # a number of 64 bits, as Numba has it anyway
-=======
                 filled += int(answer)
->>>>>>> 7dc39da31dfe0fe5100a16ba46f5fcfc3fd79c5d
             else:
                 # The row's interval is the set's hull and has the key, so some interval begins at or before it.
                 after = np.searchsorted(lows[begins[number] : begins[number + 1]], key, side="right")
