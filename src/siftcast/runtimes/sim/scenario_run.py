@@ -22,6 +22,7 @@ from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
 from siftcast.overlays.contract import AdvertiseRequested
 from siftcast.overlays.schemes import Layout, scheme
+from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.sim.layouts import Measurements, lay_out
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.simulation import Simulation
@@ -69,7 +70,9 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
     measured = Measurements(underlay, workload, options, np.random.default_rng(plan_seed))
-    layout = lay_out(chosen, measured, MatcherPool().table)
+    # Merging makes filters of its own at each server, and a pool knows one filter an id.
+    merges = getattr(options, "summary", None) == "merging"
+    layout = lay_out(chosen, measured, matcher_tables() if merges else MatcherPool().table)
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
     simulation = _guard(
         file,
