@@ -90,17 +90,26 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
 
 def execute(run: ScenarioRun, report: Report | None = None) -> ScenarioRun:
     """Runs both phases."""
-    simulation, scenario = run.simulation, run.file.scenario
+    subscribe(run, report)
+    until = schedule(run)
+    run.simulation.run(until, _progress("publishing", report))
+    return run
 
-    def progress(phase: str) -> Callable[[Simulation], None] | None:
-        return None if report is None else lambda sim: report(phase, sim.handled)
 
+def subscribe(run: ScenarioRun, report: Report | None = None) -> None:
+    """The first phase: everybody subscribes, and the network settles."""
+    simulation = run.simulation
     for server, items in sorted(run.subscriptions.items()):
         simulation.subscribe(server, *items)
-    simulation.run(scenario.timing.subscribe_ms, progress("subscribing"))
+    simulation.run(run.file.scenario.timing.subscribe_ms, _progress("subscribing", report))
     run.state_after_subscribing = [
         int(simulation.protocols[node].state().get("entries", 0)) for node in sorted(simulation.protocols)
     ]
+
+
+def schedule(run: ScenarioRun) -> float | None:
+    """Puts the second phase before the simulation; says until when it is to run, None for until all is done."""
+    simulation, scenario = run.simulation, run.file.scenario
     # Everybody had time to settle before the first event, so that all subscriptions count for it.
     start = simulation.now + scenario.checks.settle_ms
     for number, row in enumerate(run.workload.events.to_pylist()):
@@ -111,8 +120,11 @@ def execute(run: ScenarioRun, report: Report | None = None) -> ScenarioRun:
     for step in scenario.schedule:
         _schedule(run, step, start + step.at_ms)
     until = scenario.timing.publish_ms
-    simulation.run(None if until is None else start + until, progress("publishing"))
-    return run
+    return None if until is None else start + until
+
+
+def _progress(phase: str, report: Report | None) -> Callable[[Simulation], None] | None:
+    return None if report is None else lambda simulation: report(phase, simulation.handled)
 
 
 def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
