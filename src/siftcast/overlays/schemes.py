@@ -11,7 +11,7 @@ scheme that must be planned names its plan in `plan`; the runtime that knows mea
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -23,10 +23,12 @@ from siftcast.overlays.delivery import AlongTree, Direct, NetworkMulticast, OnRi
 from siftcast.overlays.links import Links, SourceTreeLinks, TreeLinks
 from siftcast.overlays.protocols.broadcast import Broadcast
 from siftcast.overlays.protocols.filter_based import FilterBased
+from siftcast.overlays.protocols.kyra import Kyra
 from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.multicast_based import MulticastBased, TreeOf
 from siftcast.overlays.reuse import Reuse
 from siftcast.overlays.tables import TableFactory
-from siftcast.space import SourceTrees, Tree
+from siftcast.space import ContentGroups, SourceTrees, Tree
 
 Factory = Callable[[NodeId], Protocol]
 
@@ -70,6 +72,47 @@ class FilterOptions:
         Reuse.parse(self.reuse)
         if self.graph < 0:
             raise ValueError(f"graph is a number of additional links a server, not {self.graph}")
+
+
+@dataclass(frozen=True, slots=True)
+class KyraOptions:
+    """`trees` is 0 for as many as the largest clique has servers; `attribute` is the one to cut, or the first."""
+
+    clique_ms_max: float = 100.0
+    clique_servers_max: int = 0
+    trees: int = 0
+    balance_factor: int = 1
+    attribute: str = ""
+    summary: str = "none"
+    reuse: str = "never"
+    clique_delivery: str = "direct"
+
+    def __post_init__(self) -> None:
+        Reuse.parse(self.reuse)
+        if min(self.clique_ms_max, self.clique_servers_max, self.trees) < 0 or self.balance_factor < 1:
+            raise ValueError("limits of cliques and the number of trees are at least 0, the balance factor at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class MulticastOptions:
+    """`attribute` is the one whose values are grouped, or the first; `unicast_below` a share of a group's members."""
+
+    groups: int = 10
+    attribute: str = ""
+    unicast_below: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.groups < 1 or not 0 <= self.unicast_below <= 1:
+            raise ValueError("there is at least one group, and unicast_below is a share between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The plan of multicast-based routing: groups of the content, the tree over any members, latencies in ms."""
+
+    groups: ContentGroups
+    tree_of: TreeOf
+    distances: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +178,45 @@ def _match_on_ring(layout: Layout, _options: NoOptions) -> Factory:
     return lambda node: MatchFirst(node, layout.links(node), layout.tables, OnRing(node, layout.tree.nodes))
 
 
+def _kyra(layout: Layout, options: KyraOptions) -> Factory:
+    reuse = Reuse.parse(options.reuse)
+    return lambda node: Kyra(
+        node,
+        layout.plan,
+        layout.tables,
+        summary=options.summary,
+        reuse=reuse,
+        clique_delivery=options.clique_delivery,
+    )
+
+
+def _multicast_based(layout: Layout, options: MulticastOptions) -> Factory:
+    plan: GroupPlan = layout.plan
+    return lambda node: MulticastBased(
+        node,
+        layout.links(node),
+        layout.tables,
+        plan.groups,
+        plan.tree_of,
+        plan.distances[node],
+        unicast_below=options.unicast_below,
+    )
+
+
 _SCHEMES: Mapping[str, Scheme] = MappingProxyType(
     {
         scheme.name: scheme
         for scheme in (
             Scheme(
                 "filter-based", "subscriptions flood a tree, events follow them back", FilterOptions(), _filter_based
+            ),
+            Scheme("kyra", "subscriptions move inside cliques, many small trees", KyraOptions(), _kyra, plan="kyra"),
+            Scheme(
+                "multicast-based",
+                "groups of like interest, a tree each",
+                MulticastOptions(),
+                _multicast_based,
+                plan="groups",
             ),
             Scheme("broadcast", "every event goes everywhere along a tree", NoOptions(), _broadcast),
             Scheme("unicast", "matched at the publisher, a copy to each server", NoOptions(), _unicast),

@@ -205,6 +205,8 @@ def _check(file: ScenarioFile) -> None:
 def line_of(text: str, key: str) -> int | None:
     """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]]."""
     table, _, name = key.rpartition(".")
+    if not table or re.search(rf"(?m)^\s*\[{re.escape(key)}\]", text):
+        table, name = "", key
     if not table:
         table, name = name, ""
     place = re.fullmatch(r"(\w+)\[(\d+)\]", table)

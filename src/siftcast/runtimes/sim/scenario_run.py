@@ -10,7 +10,6 @@ A server that restarts or joins has its subscribers back after `resubscribe_ms`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
 from siftcast.overlays.contract import AdvertiseRequested
 from siftcast.overlays.schemes import Layout, scheme
-from siftcast.runtimes.sim.layouts import Measurements, lay_out
+from siftcast.runtimes.sim.layouts import Measurements, lay_out, server_of
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
@@ -69,7 +68,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
     measured = Measurements(underlay, workload, options, np.random.default_rng(plan_seed))
-    layout = lay_out(chosen, measured, MatcherPool().table)
+    layout = _guard(file, "scheme.options", lambda: lay_out(chosen, measured, MatcherPool().table))
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
     simulation = _guard(
         file,
@@ -81,7 +80,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     wanted: dict[int, list[Subscription]] = {}
     for row in workload.subscriptions.to_pylist():
         item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"])
-        wanted.setdefault(_server(row["subscriber"], underlay.servers), []).append(item)
+        wanted.setdefault(server_of(row["subscriber"], underlay.servers), []).append(item)
     run = ScenarioRun(file, seed, underlay, layout, workload, simulation, wanted)
     _check_schedule(run)
     if getattr(options, "advertisements", False):
@@ -91,29 +90,41 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
 
 def execute(run: ScenarioRun, report: Report | None = None) -> ScenarioRun:
     """Runs both phases."""
-    simulation, scenario = run.simulation, run.file.scenario
+    subscribe(run, report)
+    until = schedule(run)
+    run.simulation.run(until, _progress("publishing", report))
+    return run
 
-    def progress(phase: str) -> Callable[[Simulation], None] | None:
-        return None if report is None else lambda sim: report(phase, sim.handled)
 
+def subscribe(run: ScenarioRun, report: Report | None = None) -> None:
+    """The first phase: everybody subscribes, and the network settles."""
+    simulation = run.simulation
     for server, items in sorted(run.subscriptions.items()):
         simulation.subscribe(server, *items)
-    simulation.run(scenario.timing.subscribe_ms, progress("subscribing"))
+    simulation.run(run.file.scenario.timing.subscribe_ms, _progress("subscribing", report))
     run.state_after_subscribing = [
         int(simulation.protocols[node].state().get("entries", 0)) for node in sorted(simulation.protocols)
     ]
+
+
+def schedule(run: ScenarioRun) -> float | None:
+    """Puts the second phase before the simulation; says until when it is to run, None for until all is done."""
+    simulation, scenario = run.simulation, run.file.scenario
     # Everybody had time to settle before the first event, so that all subscriptions count for it.
     start = simulation.now + scenario.checks.settle_ms
     for number, row in enumerate(run.workload.events.to_pylist()):
-        server = _server(row.pop("publisher"), run.underlay.servers)
+        server = server_of(row.pop("publisher"), run.underlay.servers)
         id = str(row.pop("event_id"))
         event = Event({name: value for name, value in row.items() if value is not None}, id)
         simulation.publish(server, event, at_ms=start + number * scenario.workload.interval_ms)
     for step in scenario.schedule:
         _schedule(run, step, start + step.at_ms)
     until = scenario.timing.publish_ms
-    simulation.run(None if until is None else start + until, progress("publishing"))
-    return run
+    return None if until is None else start + until
+
+
+def _progress(phase: str, report: Report | None) -> Callable[[Simulation], None] | None:
+    return None if report is None else lambda simulation: report(phase, simulation.handled)
 
 
 def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
@@ -149,7 +160,7 @@ def _check_schedule(run: ScenarioRun) -> None:
 def _advertise(run: ScenarioRun) -> None:
     """Publishers say that they may publish anything; servers without publishers say nothing."""
     names = run.workload.events["publisher"].to_pylist()
-    for server in sorted({_server(name, run.underlay.servers) for name in names}):
+    for server in sorted({server_of(name, run.underlay.servers) for name in names}):
         everything = Subscription(f"advertisement-{server}", Filter.parse("TRUE"))
         run.simulation.at(0.0, server, AdvertiseRequested((everything,)))
     run.simulation.run()
@@ -196,9 +207,3 @@ def _workload(file: ScenarioFile, servers: int, seed: int) -> Workload:
         if name in known:
             options.setdefault(name, servers)
     return generate(spec.preset, events=spec.events, subscriptions=spec.subscriptions, seed=seed, **options)
-
-
-def _server(party: str, servers: int) -> int:
-    """Where a subscriber or publisher lives: by the number in its name, which begins with 1."""
-    found = re.search(r"(\d+)\D*$", party or "")
-    return (int(found[1]) - 1) % servers if found else sum((party or "").encode()) % servers

@@ -1,0 +1,79 @@
+"""`siftcast simulate`: outcomes, files, and the command that replays a failure."""
+
+import re
+import shlex
+
+import pytest
+
+from siftcast.interfaces.cli.simulate_example import EXAMPLE
+from siftcast.overlays.trace import Trace
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    """The example in small; `change` replaces something in it."""
+
+    def scenario(*changes):
+        text = EXAMPLE.replace("events = 300", "events = 60").replace("servers = 40", "servers = 15")
+        for before, after in changes:
+            assert before in text
+            text = text.replace(before, after)
+        path = tmp_path / "my scenario.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return scenario
+
+
+def test_the_example_is_printed_as_it_is_and_runs(run, tmp_path):
+    printed = run("simulate", "--example")
+    assert (printed.status, printed.out) == (0, EXAMPLE)
+    (tmp_path / "example.toml").write_text(printed.out, encoding="utf-8")
+    done = run("simulate", "example.toml", "--seed", 7)
+    assert done.status == 0, done.err
+    assert re.search(r"missing +0 +✓ 0", done.out)
+    assert "filter-based on 40 servers and 88 routers" in done.out
+
+
+def test_trace_and_picture_are_written(run, scenario, tmp_path):
+    done = run("simulate", scenario(), "--trace", "trace", "--svg", "network.svg", "--quiet")
+    assert (done.status, done.out) == (0, "")
+    assert len(Trace.load(tmp_path / "trace").events) == 60
+    assert (tmp_path / "network.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_failing_run_prints_what_went_wrong_and_the_command_that_replays_it(run, scenario):
+    path = scenario(("loss = 0.0", "loss = 0.1"))
+    done = run("simulate", path, "--seed", 3)
+    assert done.status == 1
+    assert "missing: event" in done.err
+    assert "failed: missing" in done.err
+    command = shlex.split(re.search(r"replay: siftcast (.*)", done.err)[1])
+    again = run(*command)
+    assert again.status == 1
+    assert again.err == done.err
+    assert re.search(r"event \S+\n +[\d.]+ ms  published at node", again.out)
+    assert re.search("trace (.*)", again.out)[1] == re.search("trace (.*)", done.out)[1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "told"),
+    [
+        ((), "which scenario?"),
+        (("none.toml",), "none.toml: No such file"),
+        (("--sed", "1"), "--help"),
+    ],
+)
+def test_mistakes_in_the_command_are_short_messages(run, tokens, told):
+    done = run("simulate", *tokens)
+    assert done.status == 2
+    assert told in done.err
+
+
+def test_an_unknown_event_and_a_wrong_file_are_refused(run, scenario):
+    done = run("simulate", scenario(), "--event", "nope")
+    assert done.status == 2
+    assert "no event 'nope'" in done.err
+    done = run("simulate", scenario(('name = "filter-based"', 'name = "filter"')))
+    assert done.status == 2
+    assert "line 18: scheme.name: there is no scheme 'filter'" in done.err
