@@ -26,13 +26,12 @@ _ORDINARY = frozenset({float, int})
 class EventKeys:
     """Reads events for one segment; a list of spare buffers lets several threads read at once without a lock."""
 
-    __slots__ = ("_careful", "_dims", "_get_all", "_names", "_pack", "_spare", "numbers")
+    __slots__ = ("_dims", "give_back", "numbers", "take")
 
     def __init__(self, dimensions: list[Dimension], ranks: dict[Dimension, StringRanks]) -> None:
         """`dimensions` of numbers must come first."""
         self._dims = len(dimensions)
         self.numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
-        self._spare: list[Buffer] = []
         readers: dict[Path, _Attribute] = {}
         for place, dimension in enumerate(dimensions):
             path, kind = dimension
@@ -41,34 +40,40 @@ class EventKeys:
         plain = [reader for reader in readers.values() if reader.only_number]
         if [reader.number for reader in plain] != list(range(len(plain))):
             plain = []
-        names = [reader.name for reader in plain]
-        self._names = names
-        self._get_all: Callable[[Attributes], tuple[object, ...]] = _getter(names)
-        self._pack: Callable[..., None] = struct.Struct(f"={len(names)}d").pack_into
-        self._careful = [reader for reader in readers.values() if reader not in plain]
+        spare: list[Buffer] = []
+        careful = [reader for reader in readers.values() if reader not in plain]
+        # Functions rather than methods: looking up attributes of self takes as long as reading those of an event.
+        self.take = self._taker([reader.name for reader in plain], careful, spare)
+        self.give_back: Callable[[Buffer], None] = spare.append
 
-    def take(self, event: Attributes) -> Buffer:
-        """The event's keys in a buffer that must be given back; those of numbers are doubles still."""
-        held = self._spare.pop() if self._spare else self._new_buffer()
-        keys, cells, _ = held
-        try:
-            values = self._get_all(event)
-            ordinary = _ORDINARY.issuperset(map(type, values))
-            if ordinary:
-                self._pack(cells, 0, *values)
-        except (KeyError, OverflowError, struct.error):  # something is missing, or too large for a double
-            ordinary = False
-        if not ordinary:
-            for place, name in enumerate(self._names):
-                cells[place] = float_of(event.get(name))  # type: ignore[call-overload]  # the cells hold doubles
-        if self._careful:
-            for reader in self._careful:
-                reader.read(event, keys, cells)
-        return held
+    def _taker(
+        self, names: list[str], careful: list[_Attribute], spare: list[Buffer]
+    ) -> Callable[[Attributes], Buffer]:
+        get_all, pack, take_spare = _getter(names), struct.Struct(f"={len(names)}d").pack_into, spare.pop
+        all_ordinary = _ORDINARY.issuperset
 
-    def give_back(self, held: Buffer) -> None:
-        """Makes a buffer available for the next event."""
-        self._spare.append(held)
+        def take(event: Attributes) -> Buffer:
+            """The event's keys in a buffer that must be given back; those of numbers are doubles still."""
+            try:
+                held = take_spare()
+            except IndexError:
+                held = self._new_buffer()
+            try:
+                values = get_all(event)
+                ordinary = all_ordinary(map(type, values))
+                if ordinary:
+                    pack(held[1], 0, *values)
+            except (KeyError, OverflowError, struct.error):  # something is missing, or too large for a double
+                ordinary = False
+            if not ordinary:
+                for place, name in enumerate(names):
+                    held[1][place] = float_of(event.get(name))  # type: ignore[call-overload]  # cells of doubles
+            if careful:
+                for reader in careful:
+                    reader.read(event, held[0], held[1])
+            return held
+
+        return take
 
     def _new_buffer(self) -> Buffer:
         keys = np.empty(self._dims, np.int64)

@@ -111,18 +111,10 @@ class TileIndex:
         result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
         return result
 
-    def match_event(self, keys: int, alive: int, doubles: int, names: Positions) -> Positions:
-        """As ``match_one``, on the addresses of keys and bitmap, which must be right; fastest to call.
-
-        The first ``doubles`` keys are numbers as floats, which are turned into keys on the way. Instead of a position
-        comes what ``names`` has there.
-        """
-        result: Positions = kernels.match_event(self._address, keys, alive, doubles, names)
-        return result
-
-    def exists_event(self, keys: int, alive: int, doubles: int) -> bool:
-        """As ``exists``, likewise."""
-        return kernels.exists_event(self._address, keys, alive, doubles)
+    @property
+    def address(self) -> int:
+        """What ``kernels.match_event`` and ``exists_event`` want; valid as long as the index lives."""
+        return self._address
 
     @property
     def all_alive(self) -> Bitmap:

@@ -22,6 +22,7 @@ from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
+from siftcast.matching.tiles.kernels import exists_event, match_event
 from siftcast.matching.tiles.keys import Mask, Path
 from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.residues import answers_for
@@ -45,6 +46,7 @@ class Segment(ABC):
         self.live = len(rows)
         self._alive: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
         self._alive_at = int(self.index.all_alive.ctypes.data)
+        self._index_at = self.index.address
         self._event_keys = EventKeys(list(rows.entries), rows.ranks)
 
     @property
@@ -60,7 +62,7 @@ class Segment(ABC):
         """Whether an event satisfies any filter."""
         reader = self._event_keys
         held = reader.take(event)
-        found = self.index.exists_event(held[2], self._alive_at, reader.numbers)
+        found = exists_event(self._index_at, held[2], self._alive_at, reader.numbers)
         reader.give_back(held)
         return found
 
@@ -115,7 +117,7 @@ class Segment(ABC):
         """What `names` has for each position that matches."""
         reader = self._event_keys
         held = reader.take(event)
-        found = self.index.match_event(held[2], self._alive_at, reader.numbers, names)
+        found: Int32Array = match_event(self._index_at, held[2], self._alive_at, reader.numbers, names)
         reader.give_back(held)
         return found
 
