@@ -13,10 +13,11 @@ match at once (removal is the caller's ``alive`` bitmap, addition another index)
 tile order and ``order`` maps them to rows.
 
 Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 1 to 2 ns if
-the tile is filtered and 5 to 10 ns if it is exact, and 3 to 4 ns for each row that a filtered tile leaves to be
+the tile is filtered and 5 to 10 ns if it is exact, and 4 to 8 ns for each row that a filtered tile leaves to be
 tested. What limits it now: on a million sparse rows the index streams through the cache once a block of 1024 events,
 110 MB of it, which hides behind the visits (430 an event) as long as the next tile is fetched line by line between
-them. 1590 rows are tested for 970 matches; fewer ends a filter line than 6 would spare tests but add to the stream.
+them. About 1590 rows are tested for 970 matches; fewer ends a filter line than 6 would spare tests but add to the
+stream.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
 hopeless); testing rows in every tile (where many rows are left, that is twice as slow as clearing bits).

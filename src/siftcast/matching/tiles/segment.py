@@ -202,7 +202,7 @@ class GeneralSegment(Segment):
         """The slots of the filters that an event may satisfy, and which of them must be asked."""
         reader = self._event_keys
         held = reader.take(event)
-        positions: Int32Array = match_event(self._index_at, held[2], self._alive_at, reader.numbers, self._numbers)
+        positions = match_event(self._index_at, held[2], self._alive_at, reader.numbers, self._numbers)
         offsets = np.array([0, len(positions)], np.int64)
         for membership in self._memberships:
             positions, offsets = membership.keep_members(positions, offsets, held[0].reshape(1, -1))
