@@ -157,7 +157,8 @@ class PooledTable:
         """The ids an event satisfies; with a limit, at most that many."""
         _, mask, bits = self._pool.matches_of(event)
         if self._few is not None:
-            return self._pool.names_of(sorted(self._few & bits)[:limit])
+            few = self._few & bits
+            return self._pool.names_of(sorted(few)[:limit]) if few else []
         found = mask & self._mask
         return self._pool.ids_in(found)[:limit] if found else []
 

@@ -212,7 +212,11 @@ class Simulation:
             (self.now, "received", node, stimulus.sender, name, event, matches, lookups, overhead)
         )
         for effect in effects:
-            self._carry_out(node, effect)
+            kind = type(effect)
+            if kind is SendMessage:  # what nearly all are, so it is asked here already
+                self._send(node, effect)  # type: ignore[arg-type]
+            elif kind is not Spent:
+                self._carry_out(node, effect)
 
     def _meet(self, node: NodeId, item: Any) -> None:
         """Whatever may happen to a node beside messages."""
@@ -265,11 +269,11 @@ class Simulation:
                 append((now, kind, node, other, name, event, 0, 0, overhead))
                 self._send_through(node, other, package)
             return
-        heap, count, latency_ms = self._heap, self._count, self._wire.latency_ms
+        heap, count, latency_ms = self._heap, self._count, self._wire.latency_from(node)
         for other in destinations:
             append((now, kind, node, other, name, event, 0, 0, overhead))
             count += 1
-            heappush(heap, (now + latency_ms(node, other), count, other, package))
+            heappush(heap, (now + latency_ms(other), count, other, package))
         self._count = count
 
     def _send_through(self, node: NodeId, other: NodeId, package: _Arrival) -> None:
