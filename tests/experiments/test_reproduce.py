@@ -13,8 +13,6 @@ from siftcast.spark import session
 from siftcast.spark.errors import SparkError
 from siftcast.spark.sweeps import sweep
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.mark.parametrize("paper", STUDIES)
 def test_a_quick_reproduction_judges_every_row_draws_figures_and_writes_a_page(paper, tmp_path):
