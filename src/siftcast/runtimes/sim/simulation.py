@@ -10,7 +10,7 @@ on disk is lost too, as are the answers it still waited for. Whoever exchanged m
 off is told by `PeerLost` after `detect_ms`, and by `PeerFound` when it is back. A message under way reaches whoever
 runs at its destination when it arrives, be it a later incarnation.
 
-Cost: 3 µs a message beside what the protocol takes, of which the trace is a half.
+Cost: a few microseconds a message beside what the protocol takes, of which the trace is the largest part.
 """
 
 from __future__ import annotations
