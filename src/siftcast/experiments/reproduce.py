@@ -72,7 +72,7 @@ def _page(
     notes = [f"- **{item.id}** {item.note}" for item in verdicts if item.note]
     if notes:
         lines += ["", "## Row by row", "", *notes]
-    lines += ["", study.account(outcomes).strip(), ""]
+    lines += ["", study.account.strip(), ""]
     for file, caption in figures.items():
         lines += [f"## {caption}", "", f"![{caption}]({file})", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -30,5 +30,5 @@ class Study:
     configurations: Callable[[bool, str | None], Configurations]
     judge: Callable[[Sequence[Outcome]], list[Verdict]]
     draw: Callable[[Sequence[Outcome], Path], Figures]
-    account: Callable[[Sequence[Outcome]], str]
+    account: str
     """The set-up, the readings and the deviations, as the page tells them."""

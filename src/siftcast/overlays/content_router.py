@@ -33,13 +33,12 @@ class ContentRouter:
     """One server's tables on one network."""
 
     __slots__ = (
-        "_advertisements", "_entries", "_keys", "_links", "_local", "_network", "_node", "_reuse", "_summaries",
+        "_advertisements", "_entries", "_keys", "_links", "_local", "_network", "_reuse", "_summaries",
         "_summary", "_tables", "_told", "_unsafe",
     )  # fmt: skip
 
     def __init__(
         self,
-        node: NodeId,
         links: Links,
         tables: TableFactory,
         *,
@@ -53,7 +52,6 @@ class ContentRouter:
             raise ValueError(f"subscriptions are summarised by {', '.join(SUMMARIES)}, not {summary!r}")
         self._summary = SUMMARIES[summary]
         self._unsafe = unsafe
-        self._node = node
         self._links = links
         self._network = network
         self._reuse = self._checked(reuse)

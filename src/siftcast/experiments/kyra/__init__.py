@@ -7,7 +7,7 @@ judge.py      rows K1 to K13
 figures.py    the figures, and the account of how it was set up
 """
 
-from siftcast.experiments.kyra.figures import account, draw
+from siftcast.experiments.kyra.figures import ACCOUNT, draw
 from siftcast.experiments.kyra.judge import judge
 from siftcast.experiments.kyra.setup import configurations
 from siftcast.experiments.study import Study
@@ -21,5 +21,5 @@ STUDY = Study(
     configurations=configurations,
     judge=judge,
     draw=draw,
-    account=account,
+    account=ACCOUNT,
 )

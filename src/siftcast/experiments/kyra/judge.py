@@ -26,7 +26,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Verdict]:
     rates = [rate for rate in RATES if runs("kyra", rate, "state", clique_ms=500, trees=10)]
     if rates:
         verdicts += [
-            _state(runs, rates),
+            _state(runs),
             _falls(runs, rates, "K4", "matching"),
             _falls(runs, rates, "K5", "node_stress"),
         ]
@@ -80,7 +80,7 @@ def _cliques(topologies: Sequence[Mapping[str, Any]]) -> Verdict:
     )
 
 
-def _state(runs: Runs, rates: Sequence[float]) -> Verdict:
+def _state(runs: Runs) -> Verdict:
     rate = 0.1
     cliques, counts = _measured(runs, rate)
     at = {

@@ -36,7 +36,14 @@ from siftcast.planning import (
     traversed_shares,
 )
 from siftcast.runtimes.sim import Simulation
-from siftcast.runtimes.sim.checkers import Spread, exactly_once, link_stress, node_stress, resource_usage
+from siftcast.runtimes.sim.checkers import (
+    Spread,
+    exactly_once,
+    link_stress,
+    matching_load,
+    node_stress,
+    resource_usage,
+)
 from siftcast.runtimes.sim.checkers.columns import read_columns, rows_of
 from siftcast.space import KyraLayout
 
@@ -104,7 +111,7 @@ def _run(configuration: Configuration) -> Found:
         "link_stress": _spread(link_stress(trace, world.underlay).per(events)),
         "nru": resource_usage(trace, world.underlay),
         "matching": _matching(trace, layout, events),
-        "state": _state(pool, held, world),
+        "state": _state(held, world),
         "control_messages": control,
         "messages": simulation.handled - control,
         "violations": verdict.missing + verdict.duplicate + verdict.wrong,
@@ -156,10 +163,10 @@ def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
             for_clique[list(clique.members)] = len(clique.members) > 1
     received = columns.of("received") & (message == "Publication")
     inner = columns.matches > np.where(received, for_clique[columns.node], 0)
-    return {"mean": float(inner.sum()) / events, "with_leaves": float((columns.matches > 0).sum()) / events}
+    return {"mean": float(inner.sum()) / events, "with_leaves": float(matching_load(trace).mean())}
 
 
-def _state(pool: MatcherPool, held: dict[int, list[PooledTable]], world: World) -> Found:
+def _state(held: dict[int, list[PooledTable]], world: World) -> Found:
     """The share of all wanted (subscription, value) pairs that each server's tables hold."""
     pairs = np.zeros(len(held))
     for value in range(world.interest.shape[1]):

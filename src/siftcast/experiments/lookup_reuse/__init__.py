@@ -6,7 +6,7 @@ judge.py      rows L1 to L8
 figures.py    the figures, and the account of how it was set up
 """
 
-from siftcast.experiments.lookup_reuse.figures import account, draw
+from siftcast.experiments.lookup_reuse.figures import ACCOUNT, draw
 from siftcast.experiments.lookup_reuse.judge import judge
 from siftcast.experiments.lookup_reuse.setup import configurations
 from siftcast.experiments.study import Study
@@ -20,5 +20,5 @@ STUDY = Study(
     configurations=configurations,
     judge=judge,
     draw=draw,
-    account=account,
+    account=ACCOUNT,
 )

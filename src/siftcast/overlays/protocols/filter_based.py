@@ -57,7 +57,7 @@ class FilterBased(Protocol):
         self._node = node
         self._advertisements = Advertisements(links) if advertisements else None
         self._router = ContentRouter(
-            node, links, tables, summary=summary, reuse=reuse, unsafe=unsafe, advertisements=self._advertisements
+            links, tables, summary=summary, reuse=reuse, unsafe=unsafe, advertisements=self._advertisements
         )
 
     @property

@@ -95,7 +95,7 @@ class SubscriptionMovement(Protocol):
         self._outside: ContentRouter | None = None
         if node in layout.outside_tree.neighbours:
             self._outside = ContentRouter(
-                node, TreeLinks.of(layout.outside_tree, node), tables,
+                TreeLinks.of(layout.outside_tree, node), tables,
                 network=OUTSIDE, summary=summary, reuse=reuse, unsafe=unsafe,
             )  # fmt: skip
         zones = zip(self._clique.zones.owners, self._clique.zones.partition.zones, strict=True)

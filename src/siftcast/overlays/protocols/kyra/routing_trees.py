@@ -58,7 +58,7 @@ class RoutingTrees(Protocol):
         self._neighbours = {tree: shape.neighbours[node] for tree, shape in joined.items()}
         self._routers = {
             tree: ContentRouter(
-                node, TreeLinks.of(shape, node), tables, network=tree, summary=summary, reuse=reuse, unsafe=unsafe
+                TreeLinks.of(shape, node), tables, network=tree, summary=summary, reuse=reuse, unsafe=unsafe
             )
             for tree, shape in joined.items()
         }
