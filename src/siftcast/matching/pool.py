@@ -85,8 +85,10 @@ class MatcherPool:
 
     def bit_in(self, mask: int, id: object) -> int | None:
         """The bit that a subscription has in a table's mask, None if it is not there."""
-        found = self._bits.get(id, ())  # type: ignore[call-overload]
-        return next((bit for bit in found if mask >> bit & 1), None)
+        for bit in self._bits.get(id, ()):  # type: ignore[call-overload]
+            if mask >> bit & 1:
+                return int(bit)
+        return None
 
     def matches_of(self, event: Event) -> tuple[Event, int, frozenset[int]]:
         """The event, and all subscriptions that it satisfies, whoever holds them: as a mask and as a set of bits."""
@@ -134,7 +136,7 @@ class PooledTable:
 
     def add(self, id: str, filter: Filter) -> None:
         """Adds a subscription; raises if the table has it."""
-        if id in self:
+        if self._mask and id in self:
             raise SubscriptionError(f"subscription '{id}' exists already")
         bit = self._pool.take(id, filter)
         self._mask |= 1 << bit

@@ -128,9 +128,7 @@ class Filter:
 
 def scales_of(schema: Schema | None) -> Scales | None:
     """The layouts of a schema's attributes, by path."""
-    if schema is None:
-        return None
-    return {tuple(attribute.name.split(".")): attribute.scale for attribute in schema}
+    return None if schema is None else schema.scales
 
 
 AnyFilter = Filter | str

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from siftcast.model.bounded_cache import remember
 from siftcast.model.expression import (
     MIRRORED,
     NEGATED,
@@ -92,10 +93,21 @@ class Conjunction:
 
 _ALWAYS = Conjunction()
 
+_RECENT_MAX = 16
+_recent: dict[tuple[int, int, int], tuple[Predicate, Scales | None, list[Conjunction]]] = {}
+"""The last few, since whoever divides the space asks about one filter many times in a row."""
+
 
 def normal_form(node: Predicate, *, scales: Scales | None = None, budget: int = BUDGET) -> list[Conjunction]:
     """The alternatives of a filter, none where nothing can match; each event that matches satisfies one."""
-    return _Normaliser(scales or {}, budget).alternatives(node, False)
+    key = id(node), id(scales), budget
+    known = _recent.get(key)
+    if known is not None:
+        return list(known[2])
+    found = _Normaliser(scales or {}, budget).alternatives(node, False)
+    # Holding both keeps their identities from being used again.
+    remember(_recent, key, (node, scales, found), _RECENT_MAX)
+    return list(found)
 
 
 def _meet(left: Constraint, right: Constraint) -> Constraint | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -42,6 +42,8 @@ class Attribute:
     type: str
     domain: tuple[Value, ...] | None = None
     granularity: int | float | None = None
+    scale: Scale = field(init=False, repr=False, compare=False)
+    """How its values are laid out, granularity included; a grid starts at the low end of the domain."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -51,15 +53,14 @@ class Attribute:
         if self.domain is not None:
             object.__setattr__(self, "domain", self._checked_domain(tuple(self.domain)))
         self._check_granularity()
+        object.__setattr__(self, "scale", self._laid_out())
 
     @property
     def kind(self) -> Kind:
         """The kind of values it compares with."""
         return KIND_OF_ATTRIBUTE[self.type]
 
-    @property
-    def scale(self) -> Scale:
-        """How its values are laid out, granularity included; a grid starts at the low end of the domain."""
+    def _laid_out(self) -> Scale:
         step = self.granularity if self.granularity is not None else (1 if self.type == "int" else None)
         if step is None:
             return Scale(self.kind)
@@ -141,7 +142,7 @@ class Attribute:
 class Schema:
     """The attributes of an application, in order; immutable, compared by content."""
 
-    __slots__ = ("_by_name", "attributes", "name")
+    __slots__ = ("_by_name", "attributes", "name", "scales")
 
     def __init__(self, attributes: Sequence[Attribute], name: str = "") -> None:
         self.attributes = tuple(attributes)
@@ -149,6 +150,7 @@ class Schema:
         self._by_name = {attribute.name: attribute for attribute in self.attributes}
         if len(self._by_name) < len(self.attributes):
             raise SchemaError("two attributes have the same name")
+        self.scales = {tuple(attribute.name.split(".")): attribute.scale for attribute in self.attributes}
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

@@ -34,7 +34,7 @@ class ContentRouter:
 
     __slots__ = (
         "_advertisements", "_entries", "_keys", "_links", "_local", "_network", "_reuse", "_summaries",
-        "_summary", "_tables", "_told", "_unsafe",
+        "_summary", "_tables", "_tells_all", "_told", "_unsafe",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +56,7 @@ class ContentRouter:
         self._network = network
         self._reuse = self._checked(reuse)
         self._advertisements = advertisements
+        self._tells_all = self._summary.exact and advertisements is None
         self._local: Table = tables()
         self._tables: dict[NodeId, Table] = {neighbour: tables() for neighbour in links.neighbours}
         self._entries: dict[Interface, dict[str, Entry]] = {LOCAL: {}, **{other: {} for other in links.neighbours}}
@@ -75,19 +76,25 @@ class ContentRouter:
             for id in [id for id in known if id not in kept]:
                 self._drop(id, interface, news)
         table = self._table(interface)
+        sender = None if isinstance(interface, Local) else interface
         for entry in listed:
             id = entry[0]
-            if id in known:
-                if known[id][1:] == entry[1:]:
+            before = known.get(id)
+            if before is not None:
+                if before[1:] == entry[1:]:
                     continue
                 self._drop(id, interface, news)
             known[id] = entry
             table.add(id, entry[1])
             if self._keys is not None:
                 self._keys.add(id, interface)
-            sender = None if isinstance(interface, Local) else interface
-            for neighbour in self._links.onward(entry[2], sender):
-                self._tell(neighbour, entry, news)
+            onward = self._links.onward(entry[2], sender)
+            if before is None and self._tells_all:
+                self._tell_all(onward, entry)
+                news.pass_on(onward, entry)
+            else:
+                for neighbour in onward:
+                    self._tell(neighbour, entry, news)
         return news.effects(self._network)
 
     def unsubscribe(self, ids: Iterable[str], interface: Interface) -> list[Effect]:
@@ -137,6 +144,16 @@ class ContentRouter:
         if summary is None:
             summary = self._summaries[neighbour][scope] = self._summary()
         news.add(neighbour, *summary.add(entry))
+
+    def _tell_all(self, neighbours: Sequence[NodeId], entry: Entry) -> None:
+        """What `_tell` does where everyone is told everything, which is what floods spend their time on."""
+        scope = self._links.scope(entry[2])
+        for neighbour in neighbours:
+            self._told[neighbour][entry[0]] = scope
+            summary = self._summaries[neighbour].get(scope)
+            if summary is None:
+                summary = self._summaries[neighbour][scope] = self._summary()
+            summary.add(entry)
 
     def _untell(self, neighbour: NodeId, id: str, news: _News) -> None:
         news.add(neighbour, *self._summaries[neighbour][self._told[neighbour].pop(id)].remove(id))
@@ -264,11 +281,17 @@ class ContentRouter:
 class _News:
     """What each neighbour is to be told, gathered over one stimulus."""
 
-    __slots__ = ("_announce", "_retract")
+    __slots__ = ("_announce", "_passed_on", "_retract")
 
     def __init__(self) -> None:
+        self._passed_on: dict[tuple[NodeId, ...], list[Entry]] = {}
         self._announce: dict[NodeId, dict[str, Entry]] = {}
         self._retract: dict[NodeId, dict[str, None]] = {}
+
+    def pass_on(self, neighbours: tuple[NodeId, ...], entry: Entry) -> None:
+        """Announces what is new to all these neighbours alike."""
+        if neighbours:
+            self._passed_on.setdefault(neighbours, []).append(entry)
 
     def add(self, neighbour: NodeId, announce: Sequence[Entry], retract: Sequence[str]) -> None:
         announced = self._announce.setdefault(neighbour, {})
@@ -282,11 +305,18 @@ class _News:
 
     def effects(self, network: int) -> list[Effect]:
         """Announcements before retractions, so that nothing is unwanted in between."""
-        effects: list[Effect] = []
-        for entries, neighbours in _alike((tuple(told.values()), other) for other, told in self._announce.items()):
+        effects: list[Effect] = [
+            SendMessage(Announce(tuple(entries), network), neighbours)
+            for neighbours, entries in self._passed_on.items()
+        ]
+        if not self._announce and not self._retract:
+            return effects
+        announced = [(tuple(told.values()), other) for other, told in self._announce.items()]
+        for entries, neighbours in _alike(announced):
             effects.append(SendMessage(Announce(entries, network), neighbours))
-        for ids, neighbours in _alike((tuple(told), other) for other, told in self._retract.items()):
-            effects.append(SendMessage(Retract(ids, network), neighbours))
+        if any(self._retract.values()):
+            for ids, neighbours in _alike([(tuple(told), other) for other, told in self._retract.items()]):
+                effects.append(SendMessage(Retract(ids, network), neighbours))
         return effects
 
 

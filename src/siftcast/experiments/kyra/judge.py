@@ -202,10 +202,10 @@ def _table_three(runs: Runs) -> list[Verdict]:
             continue
         shown: dict[str, dict[str, list[float]]] = {}
         for draw in ("stratified", "independent"):
-            shown[draw] = {measure: _ratios(runs, rate, measure, draw) for measure in paper}
+            shown[draw] = {measure: _ratios(runs, rate, measure, draw=draw) for measure in paper}
+        shown["shares"] = {measure: _ratios(runs, rate, measure, zones="shares") for measure in paper}
         ours = {measure: fmean(values) for measure, values in shown["stratified"].items()}
         band = 10 if rate == 0.01 else 20
-        literal = {measure: fmean(values) for measure, values in shown["independent"].items() if values}
         outside = [name for name, value in ours.items() if abs(value - paper[name]) > band]
         verdicts.append(
             Verdict(
@@ -217,22 +217,23 @@ def _table_three(runs: Runs) -> list[Verdict]:
                 "; ".join(f"{name} {spread_of(values)}" for name, values in shown["stratified"].items()),
                 not outside,
                 (f"Outside the band: {', '.join(outside)}. " if outside else "")
-                + (
-                    "Literal reading (independent events): "
-                    + "/".join(f"{value:.0f}" for value in literal.values())
-                    + "."
-                    if literal
-                    else ""
-                ),
+                + _other_reading("Literal reading (independent events)", shown["independent"])
+                + _other_reading("Zones cut at equal shares of the load", shown["shares"]),
             )
         )
     return verdicts
 
 
-def _ratios(runs: Runs, rate: float, measure: str, draw: str) -> list[float]:
+def _ratios(runs: Runs, rate: float, measure: str, *, zones: str = "bottleneck", **more: Any) -> list[float]:
     statistic = None if measure == "nru" else "mean"
-    kyra, fbr = (runs(scheme, rate, measure, statistic, draw=draw) for scheme in ("kyra", "fbr"))
-    return [100 * a / b for a, b in zip(kyra, fbr, strict=True)]
+    kyra = runs("kyra", rate, measure, statistic, zones=zones, **more)
+    fbr = runs("fbr", rate, measure, statistic, **more)
+    return [100 * a / b for a, b in zip(kyra, fbr, strict=True)] if kyra else []
+
+
+def _other_reading(name: str, ratios: Mapping[str, Sequence[float]]) -> str:
+    found = [fmean(values) for values in ratios.values() if values]
+    return f"{name}: {_listed(found)}. " if found else ""
 
 
 def _schemes(runs: Runs) -> Verdict:

@@ -7,6 +7,7 @@ it wants), the share that a server's tables hold, as the paper's storage shrinks
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -111,7 +112,7 @@ def _run(configuration: Configuration) -> Found:
         "link_stress": _spread(link_stress(trace, world.underlay).per(events)),
         "nru": resource_usage(trace, world.underlay),
         "matching": _matching(trace, layout, events),
-        "state": _state(held, world),
+        "state": _state(held, pool, world),
         "control_messages": control,
         "messages": simulation.handled - control,
         "violations": verdict.missing + verdict.duplicate + verdict.wrong,
@@ -147,6 +148,7 @@ def _scheme(configuration: Configuration, world: World) -> tuple[Make, KyraLayou
         clique_ms_max=configuration["clique_ms"],
         trees=configuration["trees"],
         balance_factor=configuration.get("balance_factor", 1),
+        method=configuration.get("zones", "bottleneck"),
     )
     return lambda node, tables: Kyra(node, layout, tables), layout
 
@@ -166,14 +168,14 @@ def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
     return {"mean": float(inner.sum()) / events, "with_leaves": float(matching_load(trace).mean())}
 
 
-def _state(held: dict[int, list[PooledTable]], world: World) -> Found:
+def _state(held: dict[int, list[PooledTable]], pool: MatcherPool, world: World) -> Found:
     """The share of all wanted (subscription, value) pairs that each server's tables hold."""
-    pairs = np.zeros(len(held))
+    values_of: Counter[str] = Counter()
     for value in range(world.interest.shape[1]):
-        event = Event({"value": value}, id="")
-        for server, tables in held.items():
-            pairs[server] += sum(table.count(event) for table in tables)
-    shares = pairs / world.interest.sum()
+        _, _, bits = pool.matches_of(Event({"value": value}, id=""))
+        values_of.update(pool.names_of([*bits]))
+    pairs = [sum(values_of[id] for table in tables for id in table) for tables in held.values()]
+    shares = np.array(pairs) / world.interest.sum()
     entries = [sum(map(len, tables)) for tables in held.values()]
     return {"mean": float(shares.mean()), "max": float(shares.max()), "entries": float(np.mean(entries))}
 

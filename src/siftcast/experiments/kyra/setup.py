@@ -42,6 +42,7 @@ def configurations(quick: bool, figure: str | None) -> list[Configuration]:
     for row, runs in (
         (("K3", "K4", "K5", "K7"), _grid(quick)),
         (("K8",), _chosen(("fbr", "kyra"), ("zipf-uniform",), ("stratified", "independent"))),
+        (("K8",), [run | {"zones": "shares"} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
         (("K9", "K10"), _chosen(("mbr", "unicast", "broadcast", "fbr", "kyra"), MODELS, ("stratified",))),
         (("K6",), [run | {"multi_homed": True} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
         (("K11",), _balanced()),
@@ -68,14 +69,23 @@ def _run(scheme: str, model: str, rate: float, draw: str = "stratified", **more:
 
 
 def _grid(quick: bool) -> list[Configuration]:
+    """Clique sizes by numbers of trees. Cliques of one server are run once, as filter-based routing.
+
+    There every server has the whole space as its zone and joins every tree, so each tree is the same spanning tree of
+    all servers, and Kyra's traffic and state are those of filter-based routing, however many trees (tested so).
+    """
     cliques, trees, rates = ((0, 100, 500), (1, 10), (0.1,)) if quick else (CLIQUES_MS, TREES, RATES)
     return [
-        _run("fbr", "zipf-uniform", rate)
-        if (clique, count) == (0, 1)
-        else _run("kyra", "zipf-uniform", rate, clique_ms=clique, trees=count)
+        run
         for rate in sorted(rates, reverse=True)
-        for clique in sorted(cliques, reverse=True)
-        for count in trees
+        for run in [
+            *(
+                _run("kyra", "zipf-uniform", rate, clique_ms=clique, trees=count)
+                for clique in cliques[:0:-1]
+                for count in trees
+            ),
+            _run("fbr", "zipf-uniform", rate),
+        ]
     ]
 
 

@@ -118,6 +118,8 @@ class SubscriptionMovement(Protocol):
         return self._backbone.handle(stimulus, now)
 
     def _receive(self, message: Message, sender: NodeId, stimulus: Stimulus, now: float) -> Effects:
+        if type(message) is Announce and message.network != OUTSIDE:
+            return self._backbone.handle(stimulus, now)
         match message:
             case Publication() if message.network != OUTSIDE:
                 matched = not (message.keys is not None and message.complete)

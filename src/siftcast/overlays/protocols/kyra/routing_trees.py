@@ -82,11 +82,11 @@ class RoutingTrees(Protocol):
         return NOTHING
 
     def _receive(self, message: Message, sender: NodeId) -> Effects:
+        if type(message) is Announce:
+            return self._routers[message.network].subscribe(message.entries, sender, anew=message.anew)
         match message:
             case Publication():
                 return _named(self._routers[message.network].receive(message, sender))
-            case Announce(entries, network, anew):
-                return self._routers[network].subscribe(entries, sender, anew=anew)
             case Retract(ids, network):
                 return self._routers[network].unsubscribe(ids, sender)
         return NOTHING
