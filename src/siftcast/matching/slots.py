@@ -94,10 +94,10 @@ class SlotTable:
         return slot
 
     def ids_of(self, slots: Sequence[int] | Int32Array) -> list[str]:
-        """The ids of slots, in the order of addition."""
+        """The ids of slots, in the order of addition; an array of slots may be put into that order itself."""
         if len(slots) < 2:
             return [self._ids[slot] for slot in slots]
-        found = np.array(slots)
+        found = slots if isinstance(slots, np.ndarray) else np.array(slots)
         if self._ascending:
             found.sort()
         else:

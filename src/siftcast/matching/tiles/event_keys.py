@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,19 +20,37 @@ from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, number_ke
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 _NAN, _INFINITY = float("nan"), float("inf")
-Buffer = tuple[Int64Array, memoryview, int]  # the keys, the same cells as doubles, and their address
 _ORDINARY = frozenset({float, int})
+T = TypeVar("T")
+
+
+class Question(NamedTuple):
+    """An event as kernels take it: the memory they read, and views of it for whoever writes."""
+
+    cells: Int64Array  # what is asked of (kernels.QUESTION_*), then the keys
+    keys: Int64Array
+    doubles: memoryview  # the keys, as the doubles that some of them are until a kernel has turned them
+    address: int
 
 
 class EventKeys:
-    """Reads events for one segment; a list of spare buffers lets several threads read at once without a lock."""
+    """Reads events for one segment; a list of spare questions lets several threads ask at once without a lock."""
 
-    __slots__ = ("_dims", "give_back", "numbers", "take")
+    __slots__ = ("_careful", "_dims", "_plain", "_spare", "_who")
 
-    def __init__(self, dimensions: list[Dimension], ranks: dict[Dimension, StringRanks]) -> None:
-        """`dimensions` of numbers must come first."""
+    def __init__(
+        self,
+        dimensions: list[Dimension],
+        ranks: dict[Dimension, StringRanks],
+        *,
+        index: int,
+        alive: int,
+        names: int,
+    ) -> None:
+        """`dimensions` of numbers must come first; the rest are the addresses that a question begins with."""
         self._dims = len(dimensions)
-        self.numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
+        numbers = sum(kind is Kind.NUMBER for _, kind in dimensions)
+        self._who = [index, alive, names, numbers]
         readers: dict[Path, _Attribute] = {}
         for place, dimension in enumerate(dimensions):
             path, kind = dimension
@@ -40,45 +59,63 @@ class EventKeys:
         plain = [reader for reader in readers.values() if reader.only_number]
         if [reader.number for reader in plain] != list(range(len(plain))):
             plain = []
-        spare: list[Buffer] = []
-        careful = [reader for reader in readers.values() if reader not in plain]
-        # Functions rather than methods: looking up attributes of self takes as long as reading those of an event.
-        self.take = self._taker([reader.name for reader in plain], careful, spare)
-        self.give_back: Callable[[Buffer], None] = spare.append
+        self._plain = [reader.name for reader in plain]
+        self._careful = [reader for reader in readers.values() if reader not in plain]
+        self._spare: list[Question] = []
 
-    def _taker(
-        self, names: list[str], careful: list[_Attribute], spare: list[Buffer]
-    ) -> Callable[[Attributes], Buffer]:
-        get_all, pack, take_spare = _getter(names), struct.Struct(f"={len(names)}d").pack_into, spare.pop
+    def asker(self, kernel: Callable[[int], T]) -> Callable[[Attributes], T]:
+        """A function that puts an event to a kernel.
+
+        All in one, because each call and each attribute of self takes as long as reading one of the event.
+        """
+        get_all, pack = _getter(self._plain), struct.Struct(f"={len(self._plain)}d").pack_into
+        careful, spare, read_plain = self._careful, self._spare, self._read_plain
+        take_spare, give_back = spare.pop, spare.append
         all_ordinary = _ORDINARY.issuperset
 
-        def take(event: Attributes) -> Buffer:
-            """The event's keys in a buffer that must be given back; those of numbers are doubles still."""
+        def ask(event: Attributes) -> T:
             try:
-                held = take_spare()
+                question = take_spare()
             except IndexError:
-                held = self._new_buffer()
+                question = self._new_question()
+            _, keys, doubles, address = question
             try:
                 values = get_all(event)
-                ordinary = all_ordinary(map(type, values))
-                if ordinary:
-                    pack(held[1], 0, *values)
+                if all_ordinary(map(type, values)):
+                    pack(doubles, 0, *values)
+                else:
+                    read_plain(event, doubles)
             except (KeyError, OverflowError, struct.error):  # something is missing, or too large for a double
-                ordinary = False
-            if not ordinary:
-                for place, name in enumerate(names):
-                    held[1][place] = float_of(event.get(name))  # type: ignore[call-overload]  # cells of doubles
-            if careful:
-                for reader in careful:
-                    reader.read(event, held[0], held[1])
-            return held
+                read_plain(event, doubles)
+            for reader in careful:
+                reader.read(event, keys, doubles)
+            answer = kernel(address)
+            give_back(question)
+            return answer
 
-        return take
+        return ask
 
-    def _new_buffer(self) -> Buffer:
-        keys = np.empty(self._dims, np.int64)
-        cells = memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
-        return keys, cells, int(keys.ctypes.data)
+    def take(self, event: Attributes) -> Question:
+        """The event as a question that must be given back, for whoever wants its keys afterwards."""
+        question = self._spare.pop() if self._spare else self._new_question()
+        self._read_plain(event, question.doubles)
+        for reader in self._careful:
+            reader.read(event, question.keys, question.doubles)
+        return question
+
+    def give_back(self, question: Question) -> None:
+        """Lets the next event use the memory."""
+        self._spare.append(question)
+
+    def _read_plain(self, event: Attributes, doubles: memoryview) -> None:
+        for place, name in enumerate(self._plain):
+            doubles[place] = float_of(event.get(name))  # type: ignore[call-overload]  # cells of doubles
+
+    def _new_question(self) -> Question:
+        cells = np.array([*self._who, *[0] * self._dims], np.int64)
+        keys = cells[len(self._who) :]
+        doubles = memoryview(keys.view(np.float64))  # type: ignore[arg-type]  # NumPy arrays are buffers
+        return Question(cells, keys, doubles, int(cells.ctypes.data))
 
 
 def _getter(names: list[str]) -> Callable[[Attributes], tuple[object, ...]]:

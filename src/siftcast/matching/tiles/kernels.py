@@ -72,6 +72,10 @@ SOURCES_DIGEST = "cca1cd1166c93bd5"
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
 NEAR_BYTES = VISITS_MAX * (16 + LINE_BYTES)  # Rows of keys, rows of codes and lines of the events in a visit.
 
+# Where in a question lie: the address of the index, that of the cell with the address of the bitmap of living rows,
+# that of the names (int32) of positions, how many of the keys are doubles still, and the keys.
+QUESTION_INDEX, QUESTION_ALIVE, QUESTION_NAMES, QUESTION_DOUBLES, QUESTION_KEYS = 0, 8, 16, 24, 32
+
 
 @inlined
 def check_arguments(index: int, keys: Any, dims: int, alive: Any) -> None:
@@ -177,22 +181,23 @@ def exists_many(index: int, keys: Any, alive: Any) -> Any:
 
 
 @kernel
-def exists_event(index: int, keys: int, alive: int, doubles: int) -> bool:
-    """As exists_one on bare addresses, which Python hands over fastest; the first keys are doubles still."""
-    turn_doubles(keys, doubles)
+def exists_event(question: int) -> bool:
+    """Whether any row matches the event of a question; one bare address is what Python hands over fastest."""
+    index, keys = asked(question)
     space = make_scratch(index)
-    found = exists_at(index, keys, alive, address_of(space))
+    found = exists_at(index, keys, living(question), address_of(space))
     hold(space)
     return found
 
 
 @kernel
-def match_event(index: int, keys: int, alive: int, doubles: int, names: Any) -> Any:
-    """As match_one on bare addresses, with names[position] for each position; the first keys are doubles still."""
-    turn_doubles(keys, doubles)
-    positions = positions_at(index, keys, alive)
+def match_event(question: int) -> Any:
+    """The names of the rows that match the event of a question, in the order of their positions."""
+    index, keys = asked(question)
+    positions = positions_at(index, keys, living(question))
+    names = load_int64(question + QUESTION_NAMES)
     for i in range(positions.size):
-        positions[i] = names[positions[i]]
+        positions[i] = load_int32(names + 4 * positions[i])
     return positions
 
 
@@ -204,10 +209,18 @@ def match_one(index: int, keys: Any, alive: Any) -> Any:
 
 
 @inlined
-def turn_doubles(keys: int, count: int) -> None:
-    """Turns the bits of doubles into keys, in place."""
-    for at in range(keys, keys + 8 * count, 8):
+def asked(question: int) -> tuple[int, int]:
+    """The index that a question is put to, and the address of its keys, doubles no longer."""
+    keys = question + QUESTION_KEYS
+    for at in range(keys, keys + 8 * load_int64(question + QUESTION_DOUBLES), 8):
         store_int64(at, double_key(load_int64(at)))
+    return load_int64(question + QUESTION_INDEX), keys
+
+
+@inlined
+def living(question: int) -> int:
+    """The address of the bitmap of rows that live now: it moves when the first one dies."""
+    return load_int64(load_int64(question + QUESTION_ALIVE))
 
 
 @piece

@@ -10,7 +10,7 @@ A code, as a segment answers with them, is an index into its `slots`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,26 +45,18 @@ class Segment(ABC):
         self.index = rows.build_index() if index is None else index
         self.live = len(rows)
         self._alive: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
-        self._alive_at = int(self.index.all_alive.ctypes.data)
-        self._index_at = self.index.address
-        self._event_keys = EventKeys(list(rows.entries), rows.ranks)
+        self._alive_at = np.array([self.index.all_alive.ctypes.data], np.int64)  # kernels look here for the bitmap
 
     @property
     @abstractmethod
     def slots(self) -> Int32Array:
         """The slot behind each code."""
 
-    @abstractmethod
-    def find(self, event: Attributes) -> Sequence[int] | Int32Array:
-        """The slots of the filters that an event satisfies."""
+    find: Callable[[Attributes], Sequence[int] | Int32Array]
+    """The slots of the filters that an event satisfies, in memory of their own."""
 
-    def exists(self, event: Attributes) -> bool:
-        """Whether an event satisfies any filter."""
-        reader = self._event_keys
-        held = reader.take(event)
-        found = exists_event(self._index_at, held[2], self._alive_at, reader.numbers)
-        reader.give_back(held)
-        return found
+    exists: Callable[[Attributes], bool]
+    """Whether an event satisfies any filter."""
 
     @abstractmethod
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
@@ -82,7 +74,7 @@ class Segment(ABC):
     def restore_alive(self, bits: np.ndarray[tuple[int], np.dtype[np.uint64]], live: int) -> None:
         """Takes over the state of a saved segment."""
         self._alive = _aligned_copy(bits)
-        self._alive_at = int(self._alive.ctypes.data)
+        self._alive_at[0] = self._alive.ctypes.data
         self.live = live
 
     def live_rows(self) -> RowSet:
@@ -109,17 +101,16 @@ class Segment(ABC):
     def _kill(self, position: int) -> None:
         if self._alive is None:
             self._alive = first_bits(len(self.rows), self.index.tiles * 512)
-            self._alive_at = int(self._alive.ctypes.data)
+            self._alive_at[0] = self._alive.ctypes.data
         word, bit = position >> 6, position & 63
         self._alive[word] &= ~np.uint64(1 << bit)
 
-    def _named_positions(self, event: Attributes, names: Int32Array) -> Int32Array:
-        """What `names` has for each position that matches."""
-        reader = self._event_keys
-        held = reader.take(event)
-        found: Int32Array = match_event(self._index_at, held[2], self._alive_at, reader.numbers, names)
-        reader.give_back(held)
-        return found
+    def _reader(self, names: Int32Array) -> EventKeys:
+        """Reads events into questions about the rows, answered with `names` of positions, which must live on."""
+        alive, index = int(self._alive_at.ctypes.data), self.index.address
+        return EventKeys(
+            list(self.rows.entries), self.rows.ranks, index=index, alive=alive, names=int(names.ctypes.data)
+        )
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
         keys = np.empty((events.rows, self.index.dims), np.int64)
@@ -134,14 +125,14 @@ class PlainSegment(Segment):
 
     def __init__(self, rows: RowSet, index: TileIndex | None = None) -> None:
         super().__init__(rows, index)
-        self._slots: Int32Array = rows.slots[self.index.order]
+        self._slots: Int32Array = np.ascontiguousarray(rows.slots[self.index.order], np.int32)
+        reader = self._reader(self._slots)
+        self.find = reader.asker(match_event)
+        self.exists = reader.asker(exists_event)
 
     @property
     def slots(self) -> Int32Array:
         return self._slots
-
-    def find(self, event: Attributes) -> Int32Array:
-        return self._named_positions(event, self._slots)
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
@@ -168,6 +159,9 @@ class GeneralSegment(Segment):
         self._by_owner: Int64Array = np.argsort(self._owner_of, kind="stable")
         self._starts: Int64Array = np.searchsorted(self._owner_of[self._by_owner], np.arange(len(owners) + 1))
         self._numbers: Int32Array = np.arange(len(rows), dtype=np.int32)
+        self._event_keys = self._reader(self._numbers)
+        self._positions_of = self._event_keys.asker(match_event)
+        self.find, self.exists = self._find, self._exists
         self._demands = rows.residues.ordered(self.index.order)
         self._memberships = [
             Membership.of(rows.sets[dimension], column, self.index.order)
@@ -185,7 +179,7 @@ class GeneralSegment(Segment):
     def nbytes(self) -> int:
         return super().nbytes + sum(membership.nbytes for membership in self._memberships)
 
-    def find(self, event: Attributes) -> Sequence[int] | Int32Array:
+    def _find(self, event: Attributes) -> Sequence[int] | Int32Array:
         slots, doubts = self._candidates(event)
         if not doubts.any():
             return slots
@@ -193,26 +187,29 @@ class GeneralSegment(Segment):
         undecided, found = self._undecided, zip(slots.tolist(), doubts.tolist(), strict=True)
         return [slot for slot, doubt in found if not doubt or undecided[slot].matches(event)]
 
-    def exists(self, event: Attributes) -> bool:
+    def _exists(self, event: Attributes) -> bool:
         slots, doubts = self._candidates(event)
         undecided = self._undecided
         return not doubts.all() or any(undecided[slot].matches(event) for slot in slots.tolist())
 
     def _candidates(self, event: Attributes) -> tuple[Int32Array, Mask]:
         """The slots of the filters that an event may satisfy, and which of them must be asked."""
-        reader = self._event_keys
-        held = reader.take(event)
-        positions = match_event(self._index_at, held[2], self._alive_at, reader.numbers, self._numbers)
-        offsets = np.array([0, len(positions)], np.int64)
-        for membership in self._memberships:
-            positions, offsets = membership.keep_members(positions, offsets, held[0].reshape(1, -1))
-        reader.give_back(held)
+        positions, offsets = self._members(event) if self._memberships else _alone(self._positions_of(event))
         if len(positions) == 0:
             return positions, np.zeros(0, bool)
         if self._demands.table:
             positions, offsets = self._satisfied(positions, offsets, _EventStrings(event))
         codes, _, doubts = self._owners(positions, offsets)
         return self._slots[codes], doubts
+
+    def _members(self, event: Attributes) -> Codes:
+        """The positions that match an event, long lists of values included."""
+        question = self._event_keys.take(event)
+        positions, offsets = _alone(match_event(question.address))
+        for membership in self._memberships:
+            positions, offsets = membership.keep_members(positions, offsets, question.keys.reshape(1, -1))
+        self._event_keys.give_back(question)
+        return positions, offsets
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         positions, offsets = self._batch_positions(self._batch_keys(events))
@@ -280,6 +277,11 @@ class GeneralSegment(Segment):
             if not undecided[slot].matches(rows.row(event)):
                 keep[place] = False
         return keep_codes(codes, offsets, keep)
+
+
+def _alone(positions: Int32Array) -> Codes:
+    """The positions of a single event as those of a batch."""
+    return positions, np.array([0, len(positions)], np.int64)
 
 
 class _EventStrings:
