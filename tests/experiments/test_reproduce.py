@@ -8,8 +8,6 @@ import pytest
 from siftcast.experiments import STUDIES
 from siftcast.experiments.claims import Verdict
 from siftcast.experiments.kyra.example import follow_example
-from siftcast.experiments.kyra.measure import run
-from siftcast.experiments.kyra.setup import QUICK
 from siftcast.experiments.reproduce import reproduce
 from siftcast.spark import session
 from siftcast.spark.errors import SparkError
@@ -37,17 +35,6 @@ def test_the_eight_servers_of_the_paper_pass_event_9_on_as_it_shows():
         "kyra": "CEH",
         "members": {"t0": "ADF", "t1": "BDEG", "t2": "CEH"},
     }
-
-
-@pytest.mark.parametrize("trees", [1, 10])
-def test_kyra_with_cliques_of_one_server_is_filter_based_routing_however_many_trees(trees):
-    shared = {"part": "run", **QUICK, "model": "zipf-uniform", "rate": 0.1, "draw": "stratified", "seed": 3}
-    fbr = run(shared | {"scheme": "fbr"})
-    kyra = run(shared | {"scheme": "kyra", "clique_ms": 0, "trees": trees})
-    for measure in ("node_stress", "link_stress", "nru", "matching", "messages"):
-        assert kyra[measure] == fbr[measure]
-    # A server of Kyra has its own subscription twice: as its original server, and as its own proxy.
-    assert kyra["state"]["mean"] == pytest.approx(fbr["state"]["mean"] + 1 / QUICK["servers"])
 
 
 # -- sweeps ------------------------------------------------------------------------------------------

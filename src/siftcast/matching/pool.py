@@ -1,8 +1,9 @@
 """Many matchers over the same subscriptions, when one process plays many nodes.
 
 Five hundred simulated brokers hold a million routing entries between them, but only some thousand different
-subscriptions, and an event passes hundreds of brokers unchanged. So each subscription is indexed once, an event is
-matched once, and the result is a bit mask; a table is a bit mask as well, and asking it is one AND.
+subscriptions, and an event passes hundreds of brokers unchanged. So each filter is indexed once, however many ids it
+stands behind, an event is matched once, and the result is a bit mask, a bit for each subscription; a table is a bit
+mask as well, and asking it is one AND.
 
     event ──▶ engine ──▶ 0 1 1 0 1 0 0 …        matched once, remembered for the last events
               table A    0 1 0 0 0 0 0 …  AND   any bit left?
@@ -18,9 +19,10 @@ Rejected: one engine for each table, which costs 400 bytes for each of the milli
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from siftcast.matching.matcher import Matcher
 from siftcast.model import Event, Filter, SubscriptionError
@@ -30,12 +32,15 @@ _FEW = 64
 
 
 class MatcherPool:
-    """The subscriptions of all tables, each indexed once."""
+    """The subscriptions of all tables, each filter indexed once."""
 
-    __slots__ = ("_bits", "_filters", "_free", "_holders", "_ids", "_masks", "_matcher")
+    __slots__ = ("_alike", "_bits", "_filters", "_free", "_holders", "_ids", "_masks", "_matcher", "_named", "_names")
 
     def __init__(self, engine: str = "auto") -> None:
         self._matcher = Matcher(engine)
+        self._names: dict[Filter, str] = {}  # under which each filter is in the matcher
+        self._alike: dict[str, set[int]] = {}  # the bits behind each of these names
+        self._named = 0
         self._bits: dict[str, tuple[int, ...]] = {}
         self._ids: list[str] = []
         self._filters: list[Filter] = []
@@ -64,7 +69,13 @@ class MatcherPool:
             self._ids.append(id)
             self._filters.append(filter)
             self._holders.append(1)
-        self._matcher.add(str(bit), filter)
+        name = self._names.get(filter)
+        if name is None:
+            name = self._names[filter] = str(self._named)
+            self._named += 1
+            self._alike[name] = set()
+            self._matcher.add(name, filter)
+        self._alike[name].add(bit)
         self._bits[id] = (*self._bits.get(id, ()), bit)
         self._masks.clear()
         return bit
@@ -74,7 +85,11 @@ class MatcherPool:
         self._holders[bit] -= 1
         if not self._holders[bit]:
             id = self._ids[bit]
-            self._matcher.remove(str(bit))
+            name = self._names[self._filters[bit]]
+            self._alike[name].remove(bit)
+            if not self._alike[name]:
+                self._matcher.remove(name)
+                del self._alike[name], self._names[self._filters[bit]]
             others = tuple(other for other in self._bits[id] if other != bit)
             if others:
                 self._bits[id] = others
@@ -95,7 +110,7 @@ class MatcherPool:
         known = self._masks.get(id(event))
         if known is not None:
             return known
-        bits = [*map(int, self._matcher.match(event))]
+        bits = [bit for name in self._matcher.match(event) for bit in self._alike[name]]
         flags = np.zeros(len(self._ids), dtype=np.bool_)
         flags[bits] = True
         mask = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
@@ -103,6 +118,20 @@ class MatcherPool:
             self._masks.clear()
         # Holding the event keeps its identity from being used again.
         found = self._masks[id(event)] = event, mask, frozenset(bits)
+        return found
+
+    def view(self, tables: Iterable[PooledTable], without: Iterable[PooledTable] = ()) -> TableView:
+        """What these tables hold, apart from what those hold, as a table of its own that cannot be changed.
+
+        It does not count as a holder: the tables it was made of must stay as they are.
+        """
+        mask = gone = 0
+        for table in tables:
+            mask |= table._mask
+        for table in without:
+            gone |= table._mask
+        found = TableView(self)
+        found._mask, found._few = mask & ~gone, None
         return found
 
     def names_of(self, bits: list[int]) -> list[str]:
@@ -172,6 +201,11 @@ class PooledTable:
         """How many of them the event satisfies."""
         return (self._pool.matches_of(event)[1] & self._mask).bit_count()
 
+    def flags(self) -> npt.NDArray[np.bool_]:
+        """For each bit of the pool whether the table holds it."""
+        bits = np.frombuffer(self._mask.to_bytes(len(self._pool._ids) // 8 + 1, "little"), dtype=np.uint8)
+        return np.unpackbits(bits, bitorder="little")[: len(self._pool._ids)].astype(np.bool_)
+
     def __contains__(self, id: object) -> bool:
         return self._pool.bit_in(self._mask, id) is not None
 
@@ -180,3 +214,15 @@ class PooledTable:
 
     def __len__(self) -> int:
         return self._mask.bit_count()
+
+
+class TableView(PooledTable):
+    """What other tables hold, see `MatcherPool.view`."""
+
+    __slots__ = ()
+
+    def add(self, id: str, filter: Filter) -> None:
+        raise SubscriptionError(f"subscription '{id}' cannot be added: this table only shows what others hold")
+
+    def remove(self, id: str) -> None:
+        raise SubscriptionError(f"subscription '{id}' cannot be removed: this table only shows what others hold")

@@ -15,7 +15,7 @@ Cost: an event, one `match_any` for each neighbour; a subscription, one table en
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from siftcast.model import Event, Filter
@@ -104,6 +104,15 @@ class ContentRouter:
             if id in self._entries[interface]:
                 self._drop(id, interface, news)
         return news.effects(self._network)
+
+    def adopt(self, tables: Mapping[Interface, Table]) -> None:
+        """Takes over tables as they are once all announcements have arrived, without any having been sent.
+
+        For measuring how events travel where the flood of subscriptions would take hours to play. Who was told what is
+        not known then, so the tables are for events only.
+        """
+        self._local = tables[LOCAL]
+        self._tables = {neighbour: tables[neighbour] for neighbour in self._links.neighbours}
 
     def introduce(self, neighbour: NodeId) -> list[Effect]:
         """Tells a neighbour that came back all it must know."""

@@ -13,7 +13,7 @@ from siftcast.space.kyra_layout import OUTSIDE, Clique, KyraLayout
 from siftcast.space.owned_zones import OwnedZones
 from siftcast.space.source_trees import SourceTrees
 from siftcast.space.tree import Tree
-from siftcast.space.zone_filters import box_filter, part_within
+from siftcast.space.zone_filters import box_filter, part_within, parts_by_owner
 from siftcast.space.zones import Cuts, Partition, Region, Zone, overlapped, regions
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "box_filter",
     "overlapped",
     "part_within",
+    "parts_by_owner",
     "regions",
 ]

@@ -7,6 +7,7 @@ rounded and filters are not, a filter allows a little more than its box; who mus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, nextafter
 
@@ -15,6 +16,7 @@ from siftcast.model.expression import Comparison, In, Literal, Predicate, Refere
 from siftcast.model.values import Kind, Value
 from siftcast.space.box import Box
 from siftcast.space.content_space import Axis, ContentSpace
+from siftcast.space.owned_zones import OwnedZones
 
 _EXACT = 2.0**53
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,6 +28,30 @@ def box_filter(space: ContentSpace, box: Box) -> Filter | None:
     for axis, low, high in zip(space.axes, box.lows, box.highs, strict=True):
         terms += _sides(axis, low, high)
     return Filter.of(conjunction(terms) if len(terms) > 1 else terms[0]) if terms else None
+
+
+def parts_by_owner(
+    filter_: Filter, zones: OwnedZones, bounds: Mapping[int, Filter | None], space: ContentSpace
+) -> dict[int, Filter]:
+    """Whoever's zone a filter overlaps, and the part of it in that zone; `bounds` are the filters of the zones.
+
+    A list of values on the only axis is dealt out value by value, which leaves each owner a short list.
+    """
+    listed = filter_.expression
+    if isinstance(listed, In) and not listed.negated and len(space.axes) == 1:
+        name = space.axes[0].attribute.name
+        if listed.operand == Reference(tuple(name.split("."))):
+            return _dealt_out(listed, name, zones)
+    return {owner: part_within(filter_, bounds[owner], space) for owner in zones.owners_of(filter_) if owner in bounds}
+
+
+def _dealt_out(listed: In, name: str, zones: OwnedZones) -> dict[int, Filter]:
+    hands: dict[int, list[Literal]] = {}
+    for option in listed.options:
+        owner = zones.owner_of_event({name: option.constant})
+        if owner is not None:
+            hands.setdefault(owner, []).append(option)
+    return {owner: Filter.of(In(listed.operand, tuple(options))) for owner, options in hands.items()}
 
 
 def part_within(filter_: Filter, bounds: Filter | None, space: ContentSpace) -> Filter:

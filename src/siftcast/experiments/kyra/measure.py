@@ -1,14 +1,15 @@
 """Runs one configuration: a scheme's own protocol objects in the simulator, judged by the checkers.
 
-Subscriptions are sent through the network first; events follow once it is quiet, ten seconds apart so that none meets
-another. Only what events cause is counted as traffic. State is measured in content: of all pairs (subscription, value
-it wants), the share that a server's tables hold, as the paper's storage shrinks with the zones that pieces are cut to.
+Subscriptions are sent through the network first (Kyra's servers are put where that would leave them); events follow
+once it is quiet, ten seconds apart so that none meets another. Only what events cause is counted as traffic. State is
+measured in content: of all pairs (subscription, value it wants), the share that a server's tables hold, as the paper's
+storage shrinks with the zones that pieces are cut to.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from siftcast.experiments.kyra.example import follow_example
 from siftcast.experiments.kyra.setup import CLIQUES_MS, MBR_GROUPS, Configuration, World, build, network
 from siftcast.matching.pool import MatcherPool, PooledTable
 from siftcast.model import Event
-from siftcast.overlays.contract import Protocol
+from siftcast.overlays.contract import Protocol, SubscribeRequested
 from siftcast.overlays.delivery import Direct
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.protocols.broadcast import Broadcast
 from siftcast.overlays.protocols.filter_based import FilterBased
-from siftcast.overlays.protocols.kyra import Kyra
+from siftcast.overlays.protocols.kyra.converged import converged_servers
 from siftcast.overlays.protocols.match_first import MatchFirst
 from siftcast.overlays.protocols.multicast_based import MulticastBased
 from siftcast.overlays.trace import Trace
@@ -46,6 +47,7 @@ from siftcast.runtimes.sim.checkers import (
     resource_usage,
 )
 from siftcast.runtimes.sim.checkers.columns import read_columns, rows_of
+from siftcast.runtimes.sim.recording import note_request
 from siftcast.space import KyraLayout
 
 POPULARITIES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -84,20 +86,10 @@ def _topology(servers: int, seed: int) -> Found:
 def _run(configuration: Configuration) -> Found:
     world = build(configuration)
     pool = MatcherPool()
-    held: dict[int, list[PooledTable]] = {server: [] for server in range(world.underlay.servers)}
-    make, layout = _scheme(configuration, world)
-
-    def factory(node: int) -> Protocol:
-        def table() -> PooledTable:
-            held[node].append(pool.table())
-            return held[node][-1]
-
-        return make(node, table)
-
-    simulation = Simulation(range(world.underlay.servers), factory, world.underlay, seed=configuration["seed"])
-    for server, subscription in world.subscriptions:
-        simulation.subscribe(server, subscription)
-    simulation.run()
+    network = (
+        _kyra(configuration, world, pool) if configuration["scheme"] == "kyra" else _flooded(configuration, world, pool)
+    )
+    simulation = network.simulation
     control = simulation.handled
     start = simulation.now + 1.0
     for number, (source, event) in enumerate(world.events):
@@ -111,37 +103,46 @@ def _run(configuration: Configuration) -> Found:
         "node_deciles": np.quantile(nodes * 1_000 / events, np.linspace(0, 1, 11)).tolist(),
         "link_stress": _spread(link_stress(trace, world.underlay).per(events)),
         "nru": resource_usage(trace, world.underlay),
-        "matching": _matching(trace, layout, events),
-        "state": _state(held, pool, world),
-        "control_messages": control,
+        "matching": _matching(trace, network.layout, events),
+        "state": _state(network.tables, pool, world),
         "messages": simulation.handled - control,
         "violations": verdict.missing + verdict.duplicate + verdict.wrong,
         "required": verdict.required,
     }
 
 
-def _scheme(configuration: Configuration, world: World) -> tuple[Make, KyraLayout | None]:
-    """How the scheme's nodes are made, and Kyra's layout."""
-    latencies = world.underlay.latencies_ms
-    tree = minimum_spanning_tree(latencies)
-    name = configuration["scheme"]
-    if name == "fbr":
-        return lambda node, tables: FilterBased(node, TreeLinks.of(tree, node), tables), None
-    if name == "broadcast":
-        return lambda node, tables: Broadcast(node, TreeLinks.of(tree, node), tables), None
-    if name == "unicast":
-        return lambda node, tables: MatchFirst(node, TreeLinks.of(tree, node), tables, Direct()), None
-    if name == "mbr":
-        rng = np.random.default_rng([configuration["seed"], 5])
-        groups = plan_groups(world.space, world.edges, world.interest.T, MBR_GROUPS, rng)
-        tree_of = group_trees(latencies)
-        return (
-            lambda node, tables: MulticastBased(
-                node, TreeLinks.of(tree, node), tables, groups, tree_of, latencies[node].tolist()
-            )
-        ), None
+@dataclass(frozen=True, slots=True)
+class _Network:
+    """Servers that know all subscriptions, and every table they hold."""
+
+    simulation: Simulation
+    tables: Mapping[int, Sequence[PooledTable]]
+    layout: KyraLayout | None = None
+
+
+def _flooded(configuration: Configuration, world: World, pool: MatcherPool) -> _Network:
+    """Servers that were told all subscriptions by messages."""
+    held: dict[int, list[PooledTable]] = {server: [] for server in range(world.underlay.servers)}
+    make = _scheme(configuration, world)
+
+    def factory(node: int) -> Protocol:
+        def table() -> PooledTable:
+            held[node].append(pool.table())
+            return held[node][-1]
+
+        return make(node, table)
+
+    simulation = Simulation(range(world.underlay.servers), factory, world.underlay, seed=configuration["seed"])
+    for server, subscription in world.subscriptions:
+        simulation.subscribe(server, subscription)
+    simulation.run()
+    return _Network(simulation, held)
+
+
+def _kyra(configuration: Configuration, world: World, pool: MatcherPool) -> _Network:
+    """Kyra's servers as they are when all parts of all subscriptions have arrived (`converged_servers`)."""
     layout = plan_kyra(
-        latencies,
+        world.underlay.latencies_ms,
         world.space,
         world.edges,
         world.loads,
@@ -150,7 +151,32 @@ def _scheme(configuration: Configuration, world: World) -> tuple[Make, KyraLayou
         balance_factor=configuration.get("balance_factor", 1),
         method=configuration.get("zones", "bottleneck"),
     )
-    return lambda node, tables: Kyra(node, layout, tables), layout
+    servers = converged_servers(layout, world.subscriptions, pool)
+    nodes, seed = range(world.underlay.servers), configuration["seed"]
+    simulation = Simulation(nodes, lambda node: servers[node].protocol, world.underlay, seed=seed)
+    for server, subscription in world.subscriptions:
+        note_request(simulation.trace, simulation.now, server, SubscribeRequested((subscription,)), heard=True)
+    simulation.run()
+    return _Network(simulation, {node: server.tables for node, server in servers.items()}, layout)
+
+
+def _scheme(configuration: Configuration, world: World) -> Make:
+    """How the nodes of Kyra's rivals are made."""
+    latencies = world.underlay.latencies_ms
+    tree = minimum_spanning_tree(latencies)
+    name = configuration["scheme"]
+    if name == "fbr":
+        return lambda node, tables: FilterBased(node, TreeLinks.of(tree, node), tables)
+    if name == "broadcast":
+        return lambda node, tables: Broadcast(node, TreeLinks.of(tree, node), tables)
+    if name == "unicast":
+        return lambda node, tables: MatchFirst(node, TreeLinks.of(tree, node), tables, Direct())
+    rng = np.random.default_rng([configuration["seed"], 5])
+    groups = plan_groups(world.space, world.edges, world.interest.T, MBR_GROUPS, rng)
+    tree_of = group_trees(latencies)
+    return lambda node, tables: MulticastBased(
+        node, TreeLinks.of(tree, node), tables, groups, tree_of, latencies[node].tolist()
+    )
 
 
 def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
@@ -168,13 +194,13 @@ def _matching(trace: Trace, layout: KyraLayout | None, events: int) -> Found:
     return {"mean": float(inner.sum()) / events, "with_leaves": float(matching_load(trace).mean())}
 
 
-def _state(held: dict[int, list[PooledTable]], pool: MatcherPool, world: World) -> Found:
+def _state(held: Mapping[int, Sequence[PooledTable]], pool: MatcherPool, world: World) -> Found:
     """The share of all wanted (subscription, value) pairs that each server's tables hold."""
-    values_of: Counter[str] = Counter()
+    values_of = np.zeros(len(pool))
     for value in range(world.interest.shape[1]):
         _, _, bits = pool.matches_of(Event({"value": value}, id=""))
-        values_of.update(pool.names_of([*bits]))
-    pairs = [sum(values_of[id] for table in tables for id in table) for tables in held.values()]
+        values_of[[*bits]] += 1
+    pairs = [sum(float(table.flags() @ values_of) for table in tables) for tables in held.values()]
     shares = np.array(pairs) / world.interest.sum()
     entries = [sum(map(len, tables)) for tables in held.values()]
     return {"mean": float(shares.mean()), "max": float(shares.max()), "entries": float(np.mean(entries))}

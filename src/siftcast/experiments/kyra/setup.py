@@ -69,23 +69,14 @@ def _run(scheme: str, model: str, rate: float, draw: str = "stratified", **more:
 
 
 def _grid(quick: bool) -> list[Configuration]:
-    """Clique sizes by numbers of trees. Cliques of one server are run once, as filter-based routing.
-
-    There every server has the whole space as its zone and joins every tree, so each tree is the same spanning tree of
-    all servers, and Kyra's traffic and state are those of filter-based routing, however many trees (tested so).
-    """
     cliques, trees, rates = ((0, 100, 500), (1, 10), (0.1,)) if quick else (CLIQUES_MS, TREES, RATES)
     return [
-        run
+        _run("fbr", "zipf-uniform", rate)
+        if (clique, count) == (0, 1)
+        else _run("kyra", "zipf-uniform", rate, clique_ms=clique, trees=count)
         for rate in sorted(rates, reverse=True)
-        for run in [
-            *(
-                _run("kyra", "zipf-uniform", rate, clique_ms=clique, trees=count)
-                for clique in cliques[:0:-1]
-                for count in trees
-            ),
-            _run("fbr", "zipf-uniform", rate),
-        ]
+        for clique in sorted(cliques, reverse=True)
+        for count in trees
     ]
 
 

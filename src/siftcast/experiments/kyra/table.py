@@ -27,7 +27,7 @@ class Runs:
         """One number a seed, none where it was not run; Kyra as in Table III unless told."""
         if scheme == "kyra" and "clique_ms" not in more:
             more["clique_ms"], more["trees"] = CHOSEN[rate]
-        if scheme == "kyra" and more["clique_ms"] == 0:
+        if scheme == "kyra" and (more["clique_ms"], more["trees"]) == (0, 1):
             scheme = "fbr"  # which is what Kyra is then
         if scheme != "kyra":
             more = {name: value for name, value in more.items() if name not in ("clique_ms", "trees")}

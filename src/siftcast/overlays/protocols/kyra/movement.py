@@ -52,8 +52,8 @@ from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Entry, Publication, Retract
 from siftcast.overlays.protocols.kyra.messages import Entrust, Handover, Notification, Withdraw
 from siftcast.overlays.reuse import NEVER, Reuse
-from siftcast.overlays.tables import TableFactory
-from siftcast.space import OUTSIDE, KyraLayout, box_filter, part_within
+from siftcast.overlays.tables import Table, TableFactory
+from siftcast.space import OUTSIDE, KyraLayout, box_filter, parts_by_owner
 
 CLIQUE_DELIVERIES = ("direct", "ring")
 _CLIQUE = -2
@@ -169,9 +169,9 @@ class SubscriptionMovement(Protocol):
             if before is not None:
                 self._own.remove(item.id)
             self._own.add(item.id, item.filter)
-            parts = self._placed[item.id] = self._parts(item.filter)
+            parts = self._placed[item.id] = self.parts_of(item.filter)
             for place, filter_ in parts.items():
-                moved.setdefault(place, {})[item.id] = (_part_id(item.id, place), filter_, self._node)
+                moved.setdefault(place, {})[item.id] = (part_id(item.id, place), filter_, self._node)
             for place in before or ():
                 if place not in parts:
                     left.setdefault(place, []).append(item.id)
@@ -191,13 +191,19 @@ class SubscriptionMovement(Protocol):
                 self._own.remove(id)
         return self._withdraw(left, now)
 
-    def _parts(self, filter_: Filter) -> dict[Place, Filter]:
+    def parts_of(self, filter_: Filter) -> dict[Place, Filter]:
         """Who must be proxy for a subscription, and for which part of it."""
         zones, space = self._clique.zones, self._layout.space
-        parts = {(owner, False): part_within(filter_, self._bounds[owner], space) for owner in zones.owners_of(filter_)}
+        found = parts_by_owner(filter_, zones, self._bounds, space)
+        parts: dict[Place, Filter] = {(owner, False): part for owner, part in found.items()}
         if zones.partition.reaches_outside(filter_):
             parts[self._clique.outside, True] = filter_
         return parts
+
+    def adopt(self, own: Table, proxied: Mapping[str, NodeId]) -> None:
+        """Takes over the own subscriptions, and the parts with their original servers, as `ContentRouter.adopt`."""
+        self._own = own
+        self._proxied = {part: (origin, False) for part, origin in proxied.items()}
 
     def _entrust(self, place: Place, entries: tuple[Entry, ...], now: float, *, anew: bool = False) -> Effects:
         proxy, outside = place
@@ -208,7 +214,7 @@ class SubscriptionMovement(Protocol):
     def _withdraw(self, left: Mapping[Place, list[str]], now: float) -> list[Effect]:
         effects: list[Effect] = []
         for place, ids in left.items():
-            names = tuple(_part_id(id, place) for id in ids if place not in self._placed.get(id, ()))
+            names = tuple(part_id(id, place) for id in ids if place not in self._placed.get(id, ()))
             if names:
                 effects += (
                     self._give_up(names, now) if place[0] == self._node else self._send(Withdraw(names), place[:1])
@@ -224,7 +230,7 @@ class SubscriptionMovement(Protocol):
         places += [(peer, True)] if peer == self._clique.outside else []
         for place in places:
             parts = ((id, parts[place]) for id, parts in self._placed.items() if place in parts)
-            entries = tuple((_part_id(id, place), filter_, self._node) for id, filter_ in parts)
+            entries = tuple((part_id(id, place), filter_, self._node) for id, filter_ in parts)
             effects += self._entrust(place, entries, now, anew=True)
         return effects
 
@@ -315,6 +321,6 @@ class SubscriptionMovement(Protocol):
         }
 
 
-def _part_id(id: str, place: Place) -> str:
+def part_id(id: str, place: Place) -> str:
     """A name of its own for each part: ids end at the last '@', and an owner has one zone."""
     return f"{id}@outside" if place[1] else f"{id}@{place[0]}"

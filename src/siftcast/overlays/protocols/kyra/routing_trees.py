@@ -27,12 +27,12 @@ from siftcast.overlays.contract import (
     SubscribeRequested,
     UnsubscribeRequested,
 )
-from siftcast.overlays.keys import LOCAL
+from siftcast.overlays.keys import LOCAL, Interface
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Entry, Publication, Retract
 from siftcast.overlays.reuse import NEVER, Reuse
-from siftcast.overlays.tables import TableFactory
-from siftcast.space import KyraLayout, box_filter, part_within
+from siftcast.overlays.tables import Table, TableFactory
+from siftcast.space import KyraLayout, box_filter, parts_by_owner
 
 
 class RoutingTrees(Protocol):
@@ -91,19 +91,28 @@ class RoutingTrees(Protocol):
                 return self._routers[network].unsubscribe(ids, sender)
         return NOTHING
 
+    def entries_of(self, part: Subscription) -> dict[int, Entry]:
+        """What is announced of a part, by tree."""
+        found = parts_by_owner(part.filter, self._layout.tree_zones, self._bounds, self._layout.space)
+        return {tree: (f"{part.id}.{tree}", piece, self._node) for tree, piece in found.items() if tree in self._bounds}
+
+    def adopt(self, tables: Mapping[int, Mapping[Interface, Table]]) -> None:
+        """Takes over each tree's tables, see `ContentRouter.adopt`."""
+        for tree, adopted in tables.items():
+            self._routers[tree].adopt(adopted)
+
     def _subscribe(self, parts: Iterable[Subscription]) -> Effects:
         wanted: dict[int, dict[str, Entry]] = {}
         left: list[tuple[str, int]] = []
         for part in parts:
-            trees = [tree for tree in self._layout.tree_zones.owners_of(part.filter) if tree in self._routers]
-            left += [(part.id, tree) for tree in self._announced.get(part.id, ()) if tree not in trees]
-            self._announced[part.id] = tuple(trees)
-            for tree in trees:
-                filter_ = part_within(part.filter, self._bounds[tree], self._layout.space)
-                wanted.setdefault(tree, {})[part.id] = (f"{part.id}.{tree}", filter_, self._node)
+            entries = self.entries_of(part)
+            left += [(part.id, tree) for tree in self._announced.get(part.id, ()) if tree not in entries]
+            self._announced[part.id] = tuple(entries)
+            for tree, entry in entries.items():
+                wanted.setdefault(tree, {})[part.id] = entry
         effects: list[Effect] = []
-        for tree, entries in wanted.items():
-            effects += self._routers[tree].subscribe(entries.values(), LOCAL)
+        for tree, announced in wanted.items():
+            effects += self._routers[tree].subscribe(announced.values(), LOCAL)
         # The same part may come twice in one request, and be on a tree again.
         effects += self._unsubscribe((id, tree) for id, tree in left if tree not in self._announced[id])
         return effects
