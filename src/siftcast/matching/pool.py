@@ -9,10 +9,11 @@ mask as well, and asking it is one AND.
               table A    0 1 0 0 0 0 0 …  AND   any bit left?
               table B    0 0 0 0 0 1 1 …  AND
 
-Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. The answers are those of a
-`Matcher` for each table (tested so), except that ids come in an order of the pool's. A table has an id once, but while
-a subscription is being replaced some tables hold its old filter and some its new one. Cost: N / 8 bytes a table,
-whatever it holds; one match an event.
+Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. Listing what is left takes
+longer, so for small tables, as those of a broker's own subscribers are, the matches are dealt out to their holders at
+once. The answers are those of a `Matcher` for each table (tested so), except that ids come in an order of the pool's. A
+table has an id once, but while a subscription is being replaced some tables hold its old filter and some its new one.
+Cost: N / 8 bytes a table, whatever it holds; one match an event.
 
 Rejected: one engine for each table, which costs 400 bytes for each of the million entries and a match for each table.
 """
@@ -20,6 +21,7 @@ Rejected: one engine for each table, which costs 400 bytes for each of the milli
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +33,22 @@ _REMEMBERED_EVENTS = 4_096
 _FEW = 64
 
 
+class _Answer(NamedTuple):
+    """What an event satisfies, whoever holds it."""
+
+    event: Event  # held, so that its identity is not used again
+    mask: int
+    dealt: dict[PooledTable, list[str]]  # to small tables, as they were
+    made_at: int  # by the pool's count of changes of small tables
+
+
 class MatcherPool:
     """The subscriptions of all tables, each filter indexed once."""
 
-    __slots__ = ("_alike", "_bits", "_filters", "_free", "_holders", "_ids", "_masks", "_matcher", "_named", "_names")
+    __slots__ = (
+        "_alike", "_bits", "_filters", "_free", "_holders", "_ids", "_masks", "_matcher", "_named", "_names", "_small",
+        "changes",
+    )  # fmt: skip
 
     def __init__(self, engine: str = "auto") -> None:
         self._matcher = Matcher(engine)
@@ -46,7 +60,9 @@ class MatcherPool:
         self._filters: list[Filter] = []
         self._holders: list[int] = []
         self._free: list[int] = []
-        self._masks: dict[int, tuple[Event, int, frozenset[int]]] = {}
+        self._masks: dict[int, _Answer] = {}
+        self._small: dict[int, list[PooledTable]] = {}  # the small tables that hold a bit
+        self.changes = 0
 
     def table(self) -> PooledTable:
         """An empty table."""
@@ -105,20 +121,53 @@ class MatcherPool:
                 return int(bit)
         return None
 
-    def matches_of(self, event: Event) -> tuple[Event, int, frozenset[int]]:
-        """The event, and all subscriptions that it satisfies, whoever holds them: as a mask and as a set of bits."""
+    def answer(self, event: Event) -> _Answer:
+        """All subscriptions that an event satisfies."""
         known = self._masks.get(id(event))
         if known is not None:
             return known
-        bits = [bit for name in self._matcher.match(event) for bit in self._alike[name]]
-        flags = np.zeros(len(self._ids), dtype=np.bool_)
-        flags[bits] = True
+        flags, bits = self._matched(event)
         mask = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+        dealt: dict[PooledTable, list[str]] = {}
+        small, ids = self._small, self._ids
+        for bit in bits:
+            for table in small.get(bit, ()):
+                hand = dealt.get(table)
+                if hand is None:
+                    dealt[table] = [ids[bit]]
+                else:
+                    hand.append(ids[bit])
         if len(self._masks) >= _REMEMBERED_EVENTS:
             self._masks.clear()
-        # Holding the event keeps its identity from being used again.
-        found = self._masks[id(event)] = event, mask, frozenset(bits)
+        found = self._masks[id(event)] = _Answer(event, mask, dealt, self.changes)
         return found
+
+    def flags_of(self, event: Event) -> npt.NDArray[np.bool_]:
+        """For each bit whether the event satisfies its subscription."""
+        return self._matched(event)[0]
+
+    def _matched(self, event: Event) -> tuple[npt.NDArray[np.bool_], list[int]]:
+        bits: list[int] = []
+        for name in self._matcher.match(event):
+            bits += self._alike[name]
+        bits.sort()
+        flags = np.zeros(len(self._ids), dtype=np.bool_)
+        flags[bits] = True
+        return flags, bits
+
+    def enlist(self, table: PooledTable, bit: int) -> None:
+        """Notes that a small table holds a bit."""
+        self._small.setdefault(bit, []).append(table)
+        self.changes += 1
+
+    def strike(self, table: PooledTable, bits: Iterable[int]) -> None:
+        """Notes that a table holds bits no longer, or is not small any more."""
+        for bit in bits:
+            holders = self._small[bit]
+            holders.remove(table)
+            if not holders:
+                del self._small[bit]
+        self.changes += 1
 
     def view(self, tables: Iterable[PooledTable], without: Iterable[PooledTable] = ()) -> TableView:
         """What these tables hold, apart from what those hold, as a table of its own that cannot be changed.
@@ -133,11 +182,6 @@ class MatcherPool:
         found = TableView(self)
         found._mask, found._few = mask & ~gone, None
         return found
-
-    def names_of(self, bits: list[int]) -> list[str]:
-        """The ids behind some bits."""
-        ids = self._ids
-        return [ids[bit] for bit in bits]
 
     def ids_in(self, mask: int) -> list[str]:
         """The ids behind the bits of a mask."""
@@ -156,12 +200,13 @@ class MatcherPool:
 class PooledTable:
     """A set of the pool's subscriptions that answers as a `Matcher` of its own would."""
 
-    __slots__ = ("_few", "_mask", "_pool")
+    __slots__ = ("_changed_at", "_few", "_mask", "_pool")
 
     def __init__(self, pool: MatcherPool) -> None:
         self._pool = pool
         self._mask = 0
-        self._few: set[int] | None = set()  # the bits one by one, which are faster to list while they are few
+        self._few: set[int] | None = set()  # the bits one by one, while they are few
+        self._changed_at = 0
 
     def add(self, id: str, filter: Filter) -> None:
         """Adds a subscription; raises if the table has it."""
@@ -170,9 +215,13 @@ class PooledTable:
         bit = self._pool.take(id, filter)
         self._mask |= 1 << bit
         if self._few is not None:
-            self._few.add(bit)
-            if len(self._few) > _FEW:
+            if len(self._few) < _FEW:
+                self._few.add(bit)
+                self._pool.enlist(self, bit)
+            else:
+                self._pool.strike(self, self._few)
                 self._few = None
+            self._changed_at = self._pool.changes
 
     def remove(self, id: str) -> None:
         """Removes a subscription; raises if there is none of this id."""
@@ -183,23 +232,21 @@ class PooledTable:
         self._mask ^= 1 << bit
         if self._few is not None:
             self._few.remove(bit)
+            self._pool.strike(self, (bit,))
+            self._changed_at = self._pool.changes
 
     def match(self, event: Event, limit: int | None = None) -> list[str]:
         """The ids an event satisfies; with a limit, at most that many."""
-        _, mask, bits = self._pool.matches_of(event)
-        if self._few is not None:
-            few = self._few & bits
-            return self._pool.names_of(sorted(few)[:limit]) if few else []
-        found = mask & self._mask
+        answer = self._pool.answer(event)
+        if self._few is not None and answer.made_at >= self._changed_at:
+            dealt = answer.dealt.get(self)
+            return [] if dealt is None else dealt[:limit]
+        found = answer.mask & self._mask
         return self._pool.ids_in(found)[:limit] if found else []
 
     def match_any(self, event: Event) -> bool:
         """Whether the event satisfies any of them."""
-        return self._pool.matches_of(event)[1] & self._mask != 0
-
-    def count(self, event: Event) -> int:
-        """How many of them the event satisfies."""
-        return (self._pool.matches_of(event)[1] & self._mask).bit_count()
+        return self._pool.answer(event).mask & self._mask != 0
 
     def flags(self) -> npt.NDArray[np.bool_]:
         """For each bit of the pool whether the table holds it."""

@@ -198,8 +198,7 @@ def _state(held: Mapping[int, Sequence[PooledTable]], pool: MatcherPool, world: 
     """The share of all wanted (subscription, value) pairs that each server's tables hold."""
     values_of = np.zeros(len(pool))
     for value in range(world.interest.shape[1]):
-        _, _, bits = pool.matches_of(Event({"value": value}, id=""))
-        values_of[[*bits]] += 1
+        values_of += pool.flags_of(Event({"value": value}, id=""))
     pairs = [sum(float(table.flags() @ values_of) for table in tables) for tables in held.values()]
     shares = np.array(pairs) / world.interest.sum()
     entries = [sum(map(len, tables)) for tables in held.values()]

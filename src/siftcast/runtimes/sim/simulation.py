@@ -204,19 +204,21 @@ class Simulation:
             return
         effects = protocol.handle(stimulus, self.now)
         matches = lookups = 0
-        for effect in effects:
-            if type(effect) is Spent:
-                matches += effect.matches
-                lookups += effect.lookups
-        self.trace.records.append(
-            (self.now, "received", node, stimulus.sender, name, event, matches, lookups, overhead)
-        )
+        records = self.trace.records
+        place = len(records)
+        received = (self.now, "received", node, stimulus.sender, name, event, 0, 0, overhead)
+        records.append(received)
         for effect in effects:
             kind = type(effect)
             if kind is SendMessage:  # what nearly all are, so it is asked here already
                 self._send(node, effect)  # type: ignore[arg-type]
-            elif kind is not Spent:
+            elif kind is Spent:
+                matches += effect.matches  # type: ignore[attr-defined]
+                lookups += effect.lookups  # type: ignore[attr-defined]
+            else:
                 self._carry_out(node, effect)
+        if matches or lookups:
+            records[place] = (*received[:6], matches, lookups, overhead)
 
     def _meet(self, node: NodeId, item: Any) -> None:
         """Whatever may happen to a node beside messages."""
