@@ -7,7 +7,6 @@ rounded and filters are not, a filter allows a little more than its box; who mus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, nextafter
 
@@ -30,10 +29,8 @@ def box_filter(space: ContentSpace, box: Box) -> Filter | None:
     return Filter.of(conjunction(terms) if len(terms) > 1 else terms[0]) if terms else None
 
 
-def parts_by_owner(
-    filter_: Filter, zones: OwnedZones, bounds: Mapping[int, Filter | None], space: ContentSpace
-) -> dict[int, Filter]:
-    """Whoever's zone a filter overlaps, and the part of it in that zone; `bounds` are the filters of the zones.
+def parts_by_owner(filter_: Filter, zones: OwnedZones, space: ContentSpace) -> dict[int, Filter]:
+    """Whoever's zone a filter overlaps, and the part of it in that zone.
 
     A list of values on the only axis is dealt out value by value, which leaves each owner a short list.
     """
@@ -42,7 +39,9 @@ def parts_by_owner(
         name = space.axes[0].attribute.name
         if listed.operand == Reference(tuple(name.split("."))):
             return _dealt_out(listed, name, zones)
-    return {owner: part_within(filter_, bounds[owner], space) for owner in zones.owners_of(filter_) if owner in bounds}
+    found = zones.partition.zones_of(filter_)
+    boxes = {zones.owners[zone]: zones.partition.zones[zone].box for zone in found}
+    return {owner: part_within(filter_, box_filter(space, box), space) for owner, box in boxes.items()}
 
 
 def _dealt_out(listed: In, name: str, zones: OwnedZones) -> dict[int, Filter]:

@@ -53,7 +53,7 @@ from siftcast.overlays.messages import Announce, Entry, Publication, Retract
 from siftcast.overlays.protocols.kyra.messages import Entrust, Handover, Notification, Withdraw
 from siftcast.overlays.reuse import NEVER, Reuse
 from siftcast.overlays.tables import Table, TableFactory
-from siftcast.space import OUTSIDE, KyraLayout, box_filter, parts_by_owner
+from siftcast.space import OUTSIDE, KyraLayout, parts_by_owner
 
 CLIQUE_DELIVERIES = ("direct", "ring")
 _CLIQUE = -2
@@ -69,7 +69,7 @@ class SubscriptionMovement(Protocol):
     )  # fmt: skip
 
     __slots__ = (
-        "_backbone", "_bounds", "_clique", "_layout", "_node", "_outside", "_own", "_placed", "_proxied", "_ring",
+        "_backbone", "_clique", "_layout", "_node", "_outside", "_own", "_placed", "_proxied", "_ring",
     )  # fmt: skip
 
     def __init__(
@@ -98,8 +98,6 @@ class SubscriptionMovement(Protocol):
                 TreeLinks.of(layout.outside_tree, node), tables,
                 network=OUTSIDE, summary=summary, reuse=reuse, unsafe=unsafe,
             )  # fmt: skip
-        zones = zip(self._clique.zones.owners, self._clique.zones.partition.zones, strict=True)
-        self._bounds = {owner: box_filter(layout.space, zone.box) for owner, zone in zones}
         self._placed: dict[str, dict[Place, Filter]] = {}  # own subscriptions: their parts, by proxy
         self._proxied: dict[str, tuple[NodeId, bool]] = {}  # parts: their original server, and whether `outside`
 
@@ -194,7 +192,7 @@ class SubscriptionMovement(Protocol):
     def parts_of(self, filter_: Filter) -> dict[Place, Filter]:
         """Who must be proxy for a subscription, and for which part of it."""
         zones, space = self._clique.zones, self._layout.space
-        found = parts_by_owner(filter_, zones, self._bounds, space)
+        found = parts_by_owner(filter_, zones, space)
         parts: dict[Place, Filter] = {(owner, False): part for owner, part in found.items()}
         if zones.partition.reaches_outside(filter_):
             parts[self._clique.outside, True] = filter_

@@ -32,7 +32,7 @@ from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Entry, Publication, Retract
 from siftcast.overlays.reuse import NEVER, Reuse
 from siftcast.overlays.tables import Table, TableFactory
-from siftcast.space import KyraLayout, box_filter, parts_by_owner
+from siftcast.space import KyraLayout, parts_by_owner
 
 
 class RoutingTrees(Protocol):
@@ -40,7 +40,7 @@ class RoutingTrees(Protocol):
 
     messages: ClassVar[tuple[type[Message], ...]] = (Announce, Retract, Publication)
 
-    __slots__ = ("_announced", "_bounds", "_layout", "_neighbours", "_node", "_routers")
+    __slots__ = ("_announced", "_layout", "_neighbours", "_node", "_routers")
 
     def __init__(
         self,
@@ -62,8 +62,6 @@ class RoutingTrees(Protocol):
             )
             for tree, shape in joined.items()
         }
-        zones = zip(layout.tree_zones.owners, layout.tree_zones.partition.zones, strict=True)
-        self._bounds = {tree: box_filter(layout.space, zone.box) for tree, zone in zones if tree in joined}
         self._announced: dict[str, tuple[int, ...]] = {}  # the trees on which each part is
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
@@ -93,8 +91,9 @@ class RoutingTrees(Protocol):
 
     def entries_of(self, part: Subscription) -> dict[int, Entry]:
         """What is announced of a part, by tree."""
-        found = parts_by_owner(part.filter, self._layout.tree_zones, self._bounds, self._layout.space)
-        return {tree: (f"{part.id}.{tree}", piece, self._node) for tree, piece in found.items() if tree in self._bounds}
+        found = parts_by_owner(part.filter, self._layout.tree_zones, self._layout.space)
+        pieces = ((tree, piece) for tree, piece in found.items() if tree in self._routers)
+        return {tree: (f"{part.id}.{tree}", piece, self._node) for tree, piece in pieces}
 
     def adopt(self, tables: Mapping[int, Mapping[Interface, Table]]) -> None:
         """Takes over each tree's tables, see `ContentRouter.adopt`."""
