@@ -240,7 +240,9 @@ def _warm_up() -> None:
     built = rows.finish()
     with announced():
         tiny = Tiles()
-        tiny._adopt(PlainSegment(built))
+        plain = PlainSegment(built)
+        plain.index.warm_up()
+        tiny._adopt(plain)
         tiny._adopt(GeneralSegment(built, {}))
         tiny.find_batch(pa.table({"x": [0.0]}))
         tiny.find({"x": 0.0})

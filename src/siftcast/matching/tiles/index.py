@@ -100,6 +100,12 @@ class TileIndex:
         self._scratch.append((scratch, hits, runs))
         return result
 
+    def warm_up(self) -> None:
+        """Has both ways of matching a batch compiled or loaded, whichever of them this index takes."""
+        way = self._lists_hits
+        for self._lists_hits in (not way, way):
+            self.match(np.empty((0, self.dims), np.int64))
+
     def _room(self, events: int) -> Positions:
         """Space for about as many hits as the last batch had.
 
