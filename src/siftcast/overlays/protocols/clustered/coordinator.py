@@ -1,0 +1,217 @@
+"""Who keeps the clusters: one node that takes in every change, and makes it a new version of the whole.
+
+    requests ──▶ pending ──▶ Prepare to each node that is concerned ──▶ all Prepared ──▶ Commit to every rendezvous
+                    ▲                                                                         │
+                    └──────── what comes in meanwhile waits, and is one change together ◀─────┘
+
+A change is complete at all nodes before any event is of its version, so an event never meets a node that does not know
+its version yet. What goes is kept for events of earlier versions until flushes have passed, wherever somebody may still
+be owed one: where a subscription moved, and where a tree was grown anew. Nobody is owed what was unsubscribed; that
+goes at once.
+
+Only differences are sent: the coordinator remembers what each node was told. A node that joins a cluster becomes a
+leaf, and a leaf without subscriptions goes. A node in the middle without any stays and passes events on, until
+more than a quarter of a tree is such nodes, or a node is lost to a move: then the tree is grown anew.
+
+Cost: a request is one message, a Prepare and a Prepared for each node concerned (its parent and itself; if events are
+filtered all nodes above), and a Commit for each rendezvous; requests that come together share them. A cluster in which
+something fades costs one Flush for each edge of its tree and each rendezvous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from siftcast.model import Filter
+from siftcast.overlays.contract import Effect, NodeId, SendMessage
+from siftcast.overlays.protocols.clustered.cluster_tables import Account, ClusterTables
+from siftcast.overlays.protocols.clustered.messages import Commit, Enrol, Part, Prepare
+from siftcast.space import ClusterAssignment, ClusterLayout
+
+Request = tuple[NodeId, Enrol] | tuple[NodeId, tuple[str, ...]] | ClusterAssignment | NodeId
+"""Subscriptions of a node; ids that it drops; new clusters; a node that was lost."""
+
+
+@dataclass(slots=True)
+class _Change:
+    """One version in the making: clusters, ids and nodes that it is about."""
+
+    touched: set[int] = field(default_factory=set)
+    fading: set[int] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)  # ids that every table must take in again
+    removed: set[str] = field(default_factory=set)
+    anew: set[NodeId] = field(default_factory=set)
+
+
+class Coordinator:
+    """Takes in requests, one version after the other."""
+
+    __slots__ = (
+        "_assignment", "_awaited", "_commit", "_fresh", "_lost", "_pending", "_rendezvous", "_tables", "moves",
+        "version",
+    )  # fmt: skip
+
+    def __init__(self, layout: ClusterLayout, *, filtering: bool) -> None:
+        self._assignment = layout.assignment
+        self._rendezvous = layout.rendezvous
+        self._tables = ClusterTables(layout.distances, layout.degree_max, filtering=filtering)
+        self._pending: list[Request] = []
+        self._awaited: set[NodeId] = set()
+        self._lost: set[NodeId] = set()
+        self._fresh: set[NodeId] = set()  # rendezvous that must be told everything
+        self._commit: Commit | None = None
+        self.version = 0
+        self.moves = 0
+
+    # -- what comes in -----------------------------------------------------------------------------------
+
+    def request(self, request: Request) -> list[Effect]:
+        """Takes in a request; it is worked on as soon as the change before is through."""
+        self._pending.append(request)
+        return self._begin()
+
+    def prepared(self, node: NodeId, version: int) -> list[Effect]:
+        """A node is ready for a version."""
+        if version == self.version:
+            self._awaited.discard(node)
+        return self._proceed()
+
+    def lose(self, node: NodeId) -> list[Effect]:
+        """A node is gone, with all its subscriptions; if it is still there, it will enrol again."""
+        self._lost.add(node)
+        self._awaited.discard(node)
+        self._pending.append(node)
+        return self._proceed()
+
+    def find(self, node: NodeId) -> list[Effect]:
+        """A node is back, and may know nothing."""
+        self._lost.discard(node)
+        if node in self._rendezvous:
+            self._fresh.add(node)
+        return self.request(node)
+
+    # -- a change ----------------------------------------------------------------------------------------
+
+    def _proceed(self) -> list[Effect]:
+        """Commits when everybody is ready, and goes on with what came in meanwhile."""
+        if self._awaited or self._commit is None:
+            return self._begin()
+        commit, self._commit = self._commit, None
+        effects: list[Effect] = []
+        for node in self._rendezvous:
+            effects.append(SendMessage(self._whole(commit) if node in self._fresh else commit, (node,)))
+        self._fresh.clear()
+        return [*effects, *self._begin()]
+
+    def _whole(self, commit: Commit) -> Commit:
+        entries = tuple((id, each.filter, each.cluster) for id, each in self._tables.accounts.items())
+        return Commit(self.version, entries, (), tuple(self._tables.roots().items()), commit.flush, anew=True)
+
+    def _begin(self) -> list[Effect]:
+        if self._commit is not None or not self._pending:
+            return []
+        requests, self._pending = self._pending, []
+        self.version += 1
+        change = _Change()
+        for request in requests:
+            self._apply(request, change)
+        if not (change.touched or change.anew or self._fresh):
+            return self._begin()
+        before = self._tables.roots()
+        parts: dict[NodeId, list[Part]] = {node: [] for node in change.anew}
+        for cluster in sorted(change.touched):
+            if self._tables.shape(cluster, anew=cluster in change.fading):
+                change.fading.add(cluster)
+            fades = cluster in change.fading
+            for node, part in self._tables.differences(cluster, change.changed, fades=fades):
+                parts.setdefault(node, []).append(part)
+        return self._send(change, before, parts)
+
+    def _send(self, change: _Change, before: dict[int, NodeId], parts: dict[NodeId, list[Part]]) -> list[Effect]:
+        roots = self._tables.roots()
+        accounts = self._tables.accounts
+        self._commit = Commit(
+            self.version,
+            tuple((id, accounts[id].filter, accounts[id].cluster) for id in sorted(change.changed) if id in accounts),
+            tuple(sorted(id for id in change.removed if id not in accounts)),
+            tuple((cluster, roots[cluster]) for cluster in sorted(change.touched) if cluster in roots),
+            tuple((cluster, before[cluster]) for cluster in sorted(change.fading) if cluster in before),
+        )
+        self._awaited = {node for node in parts if node not in self._lost}
+        effects: list[Effect] = [
+            SendMessage(Prepare(self.version, tuple(parts[node]), anew=node in change.anew), (node,))
+            for node in sorted(self._awaited)
+        ]
+        return effects if self._awaited else self._proceed()
+
+    # -- requests ----------------------------------------------------------------------------------------
+
+    def _apply(self, request: Request, change: _Change) -> None:
+        match request:
+            case ClusterAssignment():
+                self._install(request, change)
+            case int():
+                self._forget(request, change)
+            case (node, Enrol() as enrol):
+                self.version = max(self.version, enrol.version + 1)
+                if enrol.anew:
+                    listed = {id for id, _ in enrol.entries}
+                    self._drop((id for id in self._owned(node) if id not in listed), change)
+                    self._tell_anew(node, change)
+                for id, filter_ in enrol.entries:
+                    self._take(id, filter_, node, change)
+            case (node, ids):
+                self._drop((id for id in ids if self._is_of(id, node)), change)
+
+    def _take(self, id: str, filter_: Filter, owner: NodeId, change: _Change) -> None:
+        known = self._tables.accounts.get(id)
+        cluster = known.cluster if known is not None else self._assignment.cluster(id, filter_)
+        if known is not None:
+            change.touched.add(known.cluster)
+        self._tables.put(id, Account(filter_, owner, cluster))
+        change.touched.add(cluster)
+        change.changed.add(id)
+
+    def _drop(self, ids: Iterable[str], change: _Change) -> None:
+        for id in list(ids):
+            change.touched.add(self._tables.accounts[id].cluster)
+            change.removed.add(id)
+            self._tables.remove(id)
+
+    def _install(self, assignment: ClusterAssignment, change: _Change) -> None:
+        """Moves exactly the subscriptions whose cluster is another one."""
+        self._assignment = assignment
+        for id, account in list(self._tables.accounts.items()):
+            cluster = assignment.cluster_of.get(id, account.cluster)
+            if cluster == account.cluster:
+                continue
+            self._tables.put(id, Account(account.filter, account.owner, cluster))
+            change.touched |= {account.cluster, cluster}
+            change.fading.add(account.cluster)
+            change.changed.add(id)
+            self.moves += 1
+
+    def _forget(self, node: NodeId, change: _Change) -> None:
+        """A node that was lost takes its subscriptions with it; one that is back is told all it must know."""
+        if node in self._lost:
+            self._drop(self._owned(node), change)
+            for cluster in self._tables.clusters_with(node):
+                change.touched.add(cluster)
+                change.fading.add(cluster)
+        else:
+            self._tell_anew(node, change)
+
+    def _tell_anew(self, node: NodeId, change: _Change) -> None:
+        change.anew.add(node)
+        change.touched |= self._tables.forget_told(node)
+
+    def _owned(self, node: NodeId) -> list[str]:
+        return [id for id, account in self._tables.accounts.items() if account.owner == node]
+
+    def _is_of(self, id: str, node: NodeId) -> bool:
+        return id in self._tables.accounts and self._tables.accounts[id].owner == node
+
+    def state(self) -> dict[str, int]:
+        """Facts for people and checkers."""
+        return {"version": self.version, "moves": self.moves, "clusters": len(self._tables.roots())}
