@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from siftcast.model import Filter
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.clustered.messages import Part
+from siftcast.overlays.protocols.clustered.messages import Part, Place
 from siftcast.space import RootedTree, grow
 from siftcast.space.rooted_tree import Distances
 
@@ -33,9 +33,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What a node knows of a cluster: its children, its own subscriptions, and what lies below each child."""
+    """What a node knows of a cluster: its place, its own subscriptions, and what lies below each child."""
 
-    children: tuple[NodeId, ...] = ()
+    place: Place | None = None
     own: frozenset[str] = frozenset()
     below: Mapping[NodeId, frozenset[str]] = field(default_factory=dict)
 
@@ -85,15 +85,14 @@ class ClusterTables:
         return [cluster for cluster, tree in self._trees.items() if node in tree]
 
     def shape(self, cluster: int, *, anew: bool) -> bool:
-        """Fits a tree to the members; says whether it was grown anew. With `anew`, nobody else stays in it."""
+        """Fits a tree to the members; says whether it is another one now. With `anew`, nobody else stays in it."""
         members, tree = set(self._owned.get(cluster, ())), self._trees.get(cluster)
         if not members:
-            self._trees.pop(cluster, None)
-            return False
+            return self._trees.pop(cluster, None) is not None
         if tree is None:
             self._trees[cluster] = grow(members, self._distances, self._degree_max)
             return False
-        tree = self._pruned(tree, members) if not anew else tree
+        tree = tree if anew else self._pruned(tree, members)
         relays = len(tree.parents.keys() - members)
         if relays and (anew or relays > _RELAYS_MAX * len(tree)):
             root = tree.root if tree.root in members else None
@@ -112,13 +111,13 @@ class ClusterTables:
 
     # -- what nodes are told -----------------------------------------------------------------------------
 
-    def differences(self, cluster: int, changed: set[str], *, fades: bool) -> Iterator[tuple[NodeId, Part]]:
+    def differences(self, cluster: int, changed: set[str]) -> Iterator[tuple[NodeId, Part]]:
         """What each node must be told, and from now on counts as told. Filters of `changed` ids are told again."""
         told, wanted = self._told.get(cluster, {}), self._knowledge(cluster)
         self._told[cluster] = wanted
         for node in sorted(told.keys() | wanted.keys()):
             old, new = told.get(node), wanted.get(node)
-            part = self._part(cluster, old or _STRANGER, new or _STRANGER, changed, member=new is not None, fades=fades)
+            part = self._part(cluster, old or _STRANGER, new or _STRANGER, changed)
             if old != new or part.below_added:
                 yield node, part
 
@@ -127,9 +126,7 @@ class ClusterTables:
         known = {cluster for cluster, told in self._told.items() if told.pop(node, None) is not None}
         return known | set(self.clusters_with(node))
 
-    def _part(
-        self, cluster: int, old: Knowledge, new: Knowledge, changed: set[str], *, member: bool, fades: bool
-    ) -> Part:
+    def _part(self, cluster: int, old: Knowledge, new: Knowledge, changed: set[str]) -> Part:
         added: list[tuple[NodeId, tuple[tuple[str, Filter], ...]]] = []
         removed: list[tuple[NodeId, tuple[str, ...]]] = []
         for child in sorted(old.below.keys() | new.below.keys()):
@@ -140,9 +137,7 @@ class ClusterTables:
                 removed.append((child, tuple(gone)))
         return Part(
             cluster,
-            member,
-            new.children,
-            fades,
+            new.place,
             tuple(sorted(new.own - old.own)),
             tuple(sorted(old.own - new.own)),
             tuple(added),
@@ -160,7 +155,7 @@ class ClusterTables:
                 within[node] = frozenset(owned.get(node, ())).union(*(within[child] for child in tree.children[node]))
         return {
             node: Knowledge(
-                tree.children[node],
+                (tree.parents[node], tree.children[node]),
                 frozenset(owned.get(node, ())),
                 {child: within[child] for child in tree.children[node]} if self._filtering else {},
             )

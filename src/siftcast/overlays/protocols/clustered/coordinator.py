@@ -5,21 +5,22 @@
                     └──────── what comes in meanwhile waits, and is one change together ◀─────┘
 
 A change is complete at all nodes before any event is of its version, so an event never meets a node that does not know
-its version yet. What goes is kept for events of earlier versions until flushes have passed, wherever somebody may still
-be owed one: where a subscription moved, and where a tree was grown anew. Nobody is owed what was unsubscribed; that
-goes at once.
+its version yet. What goes is kept for events of earlier versions, until a flush has passed down the trees. Clusters
+that lose subscriptions to others, or whose tree is grown anew, are flushed at once; where only subscribers come and
+go, it can wait, and is done after so many changes.
 
 Only differences are sent: the coordinator remembers what each node was told. A node that joins a cluster becomes a
 leaf, and a leaf without subscriptions goes. A node in the middle without any stays and passes events on, until
 more than a quarter of a tree is such nodes, or a node is lost to a move: then the tree is grown anew.
 
 Cost: a request is one message, a Prepare and a Prepared for each node concerned (its parent and itself; if events are
-filtered all nodes above), and a Commit for each rendezvous; requests that come together share them. A cluster in which
-something fades costs one Flush for each edge of its tree and each rendezvous.
+filtered all nodes above), and a Commit for each rendezvous; requests that come together share them. To flush a
+cluster costs a message for each edge of its tree and each rendezvous.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ from siftcast.overlays.protocols.clustered.cluster_tables import Account, Cluste
 from siftcast.overlays.protocols.clustered.messages import Commit, Enrol, Part, Prepare
 from siftcast.space import ClusterAssignment, ClusterLayout
 
+_UNFLUSHED_MAX = 32
+"""After so many changes a cluster is flushed, so that what nodes keep of earlier versions stays small."""
 Request = tuple[NodeId, Enrol] | tuple[NodeId, tuple[str, ...]] | ClusterAssignment | NodeId
 """Subscriptions of a node; ids that it drops; new clusters; a node that was lost."""
 
@@ -38,7 +41,7 @@ class _Change:
     """One version in the making: clusters, ids and nodes that it is about."""
 
     touched: set[int] = field(default_factory=set)
-    fading: set[int] = field(default_factory=set)
+    losing: set[int] = field(default_factory=set)  # clusters from which somebody is taken who is owed events
     changed: set[str] = field(default_factory=set)  # ids that every table must take in again
     removed: set[str] = field(default_factory=set)
     anew: set[NodeId] = field(default_factory=set)
@@ -48,8 +51,8 @@ class Coordinator:
     """Takes in requests, one version after the other."""
 
     __slots__ = (
-        "_assignment", "_awaited", "_commit", "_fresh", "_lost", "_pending", "_rendezvous", "_tables", "moves",
-        "version",
+        "_assignment", "_awaited", "_commit", "_fresh", "_lost", "_pending", "_rendezvous", "_tables",
+        "_unflushed", "moves", "version",
     )  # fmt: skip
 
     def __init__(self, layout: ClusterLayout, *, filtering: bool) -> None:
@@ -61,6 +64,7 @@ class Coordinator:
         self._lost: set[NodeId] = set()
         self._fresh: set[NodeId] = set()  # rendezvous that must be told everything
         self._commit: Commit | None = None
+        self._unflushed: Counter[int] = Counter()  # changes of each cluster since it was flushed
         self.version = 0
         self.moves = 0
 
@@ -118,17 +122,19 @@ class Coordinator:
             self._apply(request, change)
         if not (change.touched or change.anew or self._fresh):
             return self._begin()
-        before = self._tables.roots()
         parts: dict[NodeId, list[Part]] = {node: [] for node in change.anew}
         for cluster in sorted(change.touched):
-            if self._tables.shape(cluster, anew=cluster in change.fading):
-                change.fading.add(cluster)
-            fades = cluster in change.fading
-            for node, part in self._tables.differences(cluster, change.changed, fades=fades):
+            self._unflushed[cluster] += 1
+            if self._tables.shape(cluster, anew=cluster in change.losing) or cluster in change.losing:
+                self._unflushed[cluster] = _UNFLUSHED_MAX
+            for node, part in self._tables.differences(cluster, change.changed):
                 parts.setdefault(node, []).append(part)
-        return self._send(change, before, parts)
+        return self._send(change, parts)
 
-    def _send(self, change: _Change, before: dict[int, NodeId], parts: dict[NodeId, list[Part]]) -> list[Effect]:
+    def _send(self, change: _Change, parts: dict[NodeId, list[Part]]) -> list[Effect]:
+        flush = tuple(sorted(cluster for cluster in change.touched if self._unflushed[cluster] >= _UNFLUSHED_MAX))
+        for cluster in flush:
+            del self._unflushed[cluster]
         roots = self._tables.roots()
         accounts = self._tables.accounts
         self._commit = Commit(
@@ -136,7 +142,7 @@ class Coordinator:
             tuple((id, accounts[id].filter, accounts[id].cluster) for id in sorted(change.changed) if id in accounts),
             tuple(sorted(id for id in change.removed if id not in accounts)),
             tuple((cluster, roots[cluster]) for cluster in sorted(change.touched) if cluster in roots),
-            tuple((cluster, before[cluster]) for cluster in sorted(change.fading) if cluster in before),
+            flush,
         )
         self._awaited = {node for node in parts if node not in self._lost}
         effects: list[Effect] = [
@@ -188,7 +194,7 @@ class Coordinator:
                 continue
             self._tables.put(id, Account(account.filter, account.owner, cluster))
             change.touched |= {account.cluster, cluster}
-            change.fading.add(account.cluster)
+            change.losing.add(account.cluster)
             change.changed.add(id)
             self.moves += 1
 
@@ -198,7 +204,7 @@ class Coordinator:
             self._drop(self._owned(node), change)
             for cluster in self._tables.clusters_with(node):
                 change.touched.add(cluster)
-                change.fading.add(cluster)
+                change.losing.add(cluster)
         else:
             self._tell_anew(node, change)
 

@@ -1,80 +1,69 @@
-"""A node's place in one cluster: who its children are, what they want, and which of its own subscriptions are there.
+"""A node's place in one cluster: its parent and children, what they want, and which of its own subscriptions are there.
 
 All of it is known by version, because an event is handled as things were when it entered the network, whatever
 changed since:
 
-    children        by version: those of the last change not after the event's version
-    own             a subscription is here from one version until before another (a span); it may come back
-    below           what each child's part of the tree wants, if events are filtered. It may hold too much, which costs
-                    a message, and never too little: what is new is added before, what is old goes after a flush
+    places   parent and children, each since a version; None while the node is not in the tree
+    spans    a subscription is here from one version until before another; it may come back
+    below    what each child's part of the tree wants, if events are filtered. It may hold too much, which costs a
+             message, and never too little: what is new is added before its version, what is old goes after a flush
 
-A flush says that no event of an earlier version is behind it on its way. The ways of two versions may differ, so a
-flush waits for the flush of an older change of this node's place; its children then get the two in order as well.
+A flush of version f says that no event of a version before f is behind it on its way. Such events may come from every
+parent that the node had before f, so all of these must have flushed before anything goes; and it is passed on to every
+child that there was before f. Parent and child keep the place that joins them for the same versions, so whoever waits
+for a flush is sent one. Rejected: to change places as they are, and flush along the newest ones. An event of an older
+version may then still be on an older way, and whoever it is for is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.clustered.messages import Part
+from siftcast.overlays.protocols.clustered.messages import Part, Place
 from siftcast.overlays.tables import Table, TableFactory
 
 _FOREVER = float("inf")
+_GONE = -1
+"""In place of a parent that was lost: nothing is to be waited for."""
 Span = tuple[int, float]
+Onward = tuple[int, tuple[NodeId, ...]]
+"""A flush that goes on from here, and to whom."""
 
 
 class Membership:
     """One cluster, as one node sees it; it may be on its way out of it."""
 
-    __slots__ = ("_below", "_fading", "_flushes", "_own", "_places", "_spans", "_tables")
+    __slots__ = ("_below", "_fading", "_flushed", "_own", "_places", "_rendezvous", "_spans", "_tables", "_waiting")
 
-    def __init__(self, tables: TableFactory) -> None:
+    def __init__(self, tables: TableFactory, rendezvous: Iterable[NodeId]) -> None:
         self._tables = tables
+        self._rendezvous = set(rendezvous)  # from whom a root has its events
         self._own = tables()
         self._spans: dict[str, list[Span]] = {}
-        self._places: list[tuple[int, tuple[NodeId, ...] | None]] = []  # children since a version; None is outside
+        self._places: list[tuple[int, Place | None]] = [(0, None)]
         self._below: dict[NodeId, Table] = {}
         self._fading: dict[tuple[NodeId, str], int] = {}  # what goes from below when a version is flushed
-        self._flushes: set[int] = set()
+        self._flushed: dict[tuple[NodeId, bool], int] = {}  # the last flush of each parent and rendezvous
+        self._waiting: set[int] = set()  # flushes that wait for others
 
     # -- changes ---------------------------------------------------------------------------------------
 
-    def prepare(self, part: Part, version: int, filters: dict[str, Filter]) -> None:
+    def prepare(self, part: Part, version: int, filters: Mapping[str, Filter]) -> None:
         """Takes in a change. A subscription without a filter has gone, or is yet to come back, at this node."""
-        self._take_place(part, version)
+        if self._places[-1][1] != part.place:
+            self._places.append((version, part.place))
         for id in part.own_removed:
-            self._end(id, version, fades=part.fades)
+            spans = self._spans.get(id)
+            if spans and spans[-1][1] == _FOREVER:
+                spans[-1] = spans[-1][0], version
         for id in part.own_added:
-            spans = self._spans.setdefault(id, [])
-            if not spans or spans[-1][1] != _FOREVER:
-                spans.append((version, _FOREVER))
+            self._spans.setdefault(id, []).append((version, _FOREVER))
             if id in filters:
                 self.hold(id, filters[id])
-        self._prepare_below(part, version)
-
-    def _take_place(self, part: Part, version: int) -> None:
-        place = part.children if part.member else None
-        if not self._places:
-            self._places.append((version if part.fades else 0, place))
-            return
-        since, last = self._places[-1]
-        if last == place:
-            return
-        # Whoever was outside gets no events of those versions, and no flush: there is nothing to keep.
-        if part.fades and last is not None:
-            self._places.append((version, place))
-        else:
-            self._places[-1] = since, place
-
-    def _prepare_below(self, part: Part, version: int) -> None:
         for child, ids in part.below_removed:
-            for id in ids:
-                if part.fades:
-                    self._fading[child, id] = version
-                else:
-                    self._drop_below(child, id)
+            self._fading.update({(child, id): version for id in ids})
         for child, entries in part.below_added:
             table = self._below.setdefault(child, self._tables())
             for id, filter_ in entries:
@@ -82,27 +71,6 @@ class Membership:
                 if id in table:
                     table.remove(id)
                 table.add(id, filter_)
-
-    def _end(self, id: str, version: int, *, fades: bool) -> None:
-        spans = self._spans.get(id)
-        if not spans or spans[-1][1] != _FOREVER:
-            return
-        since = spans.pop()[0]
-        if fades:
-            spans.append((since, version))
-        self._forget_if_over(id)
-
-    def _forget_if_over(self, id: str) -> None:
-        if not self._spans[id]:
-            del self._spans[id]
-            self.release(id)
-
-    def _drop_below(self, child: NodeId, id: str) -> None:
-        table = self._below.get(child)
-        if table is not None and id in table:
-            table.remove(id)
-            if not len(table):
-                del self._below[child]
 
     # -- subscribers of this node ----------------------------------------------------------------------
 
@@ -122,15 +90,13 @@ class Membership:
     def own_matches(self, event: Event, version: int) -> list[str]:
         """The subscriptions of this node that get an event of a version here."""
         return [
-            id
-            for id in self._own.match(event)
-            if any(since <= version < until for since, until in self._spans.get(id, ()))
+            id for id in self._own.match(event) if any(since <= version < until for since, until in self._spans[id])
         ]
 
     def children(self, version: int) -> tuple[NodeId, ...]:
         """The children at a version."""
         found = next((place for since, place in reversed(self._places) if since <= version), None)
-        return found or ()
+        return () if found is None else found[1]
 
     def wanting(self, event: Event, children: Sequence[NodeId]) -> list[NodeId]:
         """Those of the children below whom somebody may want an event."""
@@ -138,37 +104,62 @@ class Membership:
 
     # -- what is over ----------------------------------------------------------------------------------
 
-    def flush(self, version: int) -> list[tuple[int, tuple[NodeId, ...]]]:
-        """Events before a version are through; returns the flushes that go on from here, each with its receivers."""
-        self._flushes.add(version)
-        onward: list[tuple[int, tuple[NodeId, ...]]] = []
-        for ready in sorted(self._flushes):
-            if any(since < ready for since, _ in self._places[1:]):
+    def flush(self, version: int, sender: NodeId, *, entering: bool) -> list[Onward]:
+        """Events before a version are through on the way from a parent, or if they are entering a rendezvous."""
+        way = sender, entering
+        self._flushed[way] = max(version, self._flushed.get(way, 0))
+        self._waiting.add(version)
+        return self._flush_ready()
+
+    def lose(self, peer: NodeId) -> list[Onward]:
+        """A node is lost, and will flush nothing."""
+        self._rendezvous.discard(peer)
+        self._places = [
+            (since, (_GONE, place[1]) if place is not None and place[0] == peer else place)
+            for since, place in self._places
+        ]
+        return self._flush_ready()
+
+    def find(self, peer: NodeId) -> None:
+        """A rendezvous is back."""
+        self._rendezvous.add(peer)
+
+    def _flush_ready(self) -> list[Onward]:
+        onward: list[Onward] = []
+        for version in sorted(self._waiting):
+            before = [place for since, place in self._places if since < version and place is not None]
+            ways = {(place[0], False) for place in before if place[0] is not None and place[0] != _GONE}
+            if any(place[0] is None for place in before):
+                ways |= {(each, True) for each in self._rendezvous}
+            if any(self._flushed.get(way, 0) < version for way in ways):
                 break
-            onward.append((ready, self.children(ready - 1)))
-            self._flushes.discard(ready)
-            self._let_go(ready)
+            self._waiting.discard(version)
+            onward.append((version, tuple(dict.fromkeys(child for place in before for child in place[1]))))
+            self._let_go(version)
         return onward
 
     def _let_go(self, version: int) -> None:
-        if len(self._places) > 1 and self._places[1][0] == version:
+        while len(self._places) > 1 and self._places[1][0] <= version:
             del self._places[0]
-        for id in list(self._spans):
-            self._spans[id] = [span for span in self._spans[id] if span[1] != version]
-            self._forget_if_over(id)
+        for id, spans in list(self._spans.items()):
+            self._spans[id] = [span for span in spans if span[1] > version]
+            if not self._spans[id]:
+                del self._spans[id]
+                self.release(id)
         for (child, id), gone in list(self._fading.items()):
-            if gone == version:
+            if gone <= version:
                 del self._fading[child, id]
-                self._drop_below(child, id)
+                self._below[child].remove(id)
+                if not len(self._below[child]):
+                    del self._below[child]
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is left of it."""
-        return not self._spans and not self._fading and not self._flushes and len(self._places) == 1 and (
-            self._places[0][1] is None
-        )  # fmt: skip
+        return len(self._places) == 1 and self._places[0][1] is None and not (self._spans or self._fading)
 
     @property
     def entries(self) -> int:
         """What it keeps to route by: the children, and what they want."""
-        return len(self._places[-1][1] or ()) + sum(map(len, self._below.values())) if self._places else 0
+        place = self._places[-1][1]
+        return sum(map(len, self._below.values())) + (0 if place is None else len(place[1]))

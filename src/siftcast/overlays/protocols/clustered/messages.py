@@ -10,6 +10,8 @@ from siftcast.space import ClusterAssignment
 
 Wanted = tuple[str, Filter]
 """A subscription's id and what it wants."""
+Place = tuple[NodeId | None, tuple[NodeId, ...]]
+"""A node's parent in a tree (the root has none) and its children."""
 
 
 class ClustersPlanned(Stimulus, frozen=True, gc=False):
@@ -75,14 +77,12 @@ class Resign(Message, frozen=True, gc=False):
 class Part(Message, frozen=True, gc=False):
     """What changes for a node in one cluster: its place in the tree, its subscriptions, and what lies below.
 
-    With `fades`, what goes is still needed for events of earlier versions, until they are through (`Flush`). A node
-    that is no longer in the tree has `member` false.
+    A node that is no longer in the tree has no place. What goes is still needed for events of earlier versions, until
+    they are through (`Flush`).
     """
 
     cluster: int
-    member: bool
-    children: tuple[NodeId, ...]
-    fades: bool
+    place: Place | None
     own_added: tuple[str, ...] = ()
     own_removed: tuple[str, ...] = ()
     below_added: tuple[tuple[NodeId, tuple[Wanted, ...]], ...] = ()
@@ -106,21 +106,21 @@ class Prepared(Message, frozen=True, gc=False):
 class Commit(Message, frozen=True, gc=False):
     """All nodes are ready: from now on events are of this version. For every rendezvous.
 
-    `flush` names the clusters in which something fades, each with the root that its tree had before. With `anew`,
-    nothing but what is said here holds.
+    `flush` names the clusters in which earlier versions are to be over. With `anew`, nothing but what is said here
+    holds.
     """
 
     version: int
     added: tuple[tuple[str, Filter, int], ...]
     removed: tuple[str, ...]
     roots: tuple[tuple[int, NodeId], ...]
-    flush: tuple[tuple[int, NodeId], ...]
+    flush: tuple[int, ...]
     anew: bool = False
 
 
 class Flush(Message, frozen=True, gc=False):
-    """Behind this, no event of an earlier version comes this way. A root waits for those of all rendezvous, which
-    are `entering` the tree."""
+    """Behind this, no event of an earlier version comes this way, in this cluster. A rendezvous flushes what it sends
+    to roots (`entering`), and a parent what it sends to its children; one node may be both."""
 
     version: int
     cluster: int

@@ -29,7 +29,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.protocols.clustered.coordinator import Coordinator
-from siftcast.overlays.protocols.clustered.membership import Membership
+from siftcast.overlays.protocols.clustered.membership import Membership, Onward
 from siftcast.overlays.protocols.clustered.messages import (
     Cast,
     ClustersPlanned,
@@ -56,7 +56,7 @@ class Clustered(Protocol):
     )  # fmt: skip
 
     __slots__ = (
-        "_coordinator", "_filtering", "_filters", "_flushed", "_layout", "_local", "_memberships", "_node",
+        "_coordinator", "_filtering", "_filters", "_layout", "_local", "_memberships", "_node",
         "_rendezvous", "_tables", "_version",
     )  # fmt: skip
 
@@ -72,8 +72,6 @@ class Clustered(Protocol):
         self._local = tables()  # what subscribers of this node want, for events that are published here
         self._filters: dict[str, Filter] = {}
         self._memberships: dict[int, Membership] = {}
-        # At a root: the last flush of each rendezvous, and the versions for which one is still missing.
-        self._flushed: dict[int, tuple[dict[NodeId, int], set[int]]] = {}
         self._version = 0
         self._rendezvous = Rendezvous(tables) if node in layout.rendezvous else None
         self._coordinator = Coordinator(layout, filtering=self._filtering) if node == layout.coordinator else None
@@ -108,10 +106,9 @@ class Clustered(Protocol):
             case ClustersPlanned(assignment) if self._coordinator is not None:
                 return self._coordinator.request(assignment)
             case PeerFound(peer):
-                again = self._enrol(tuple(self._filters), anew=True) if peer == self._layout.coordinator else []
-                return [*again, *(self._coordinator.find(peer) if self._coordinator is not None else [])]
-            case PeerLost(peer) if self._coordinator is not None:
-                return self._coordinator.lose(peer)
+                return self._find(peer)
+            case PeerLost(peer):
+                return self._lose(peer)
         return NOTHING
 
     def _receive(self, message: Message, sender: NodeId) -> Effects:
@@ -138,6 +135,19 @@ class Clustered(Protocol):
             case Prepared(version):
                 return self._coordinator.prepared(sender, version)
         return NOTHING
+
+    def _find(self, peer: NodeId) -> list[Effect]:
+        if peer in self._layout.rendezvous:
+            for membership in self._memberships.values():
+                membership.find(peer)
+        again = self._enrol(tuple(self._filters), anew=True) if peer == self._layout.coordinator else []
+        return again if self._coordinator is None else [*again, *self._coordinator.find(peer)]
+
+    def _lose(self, peer: NodeId) -> list[Effect]:
+        effects: list[Effect] = []
+        for cluster, membership in list(self._memberships.items()):
+            effects += self._flush_on(cluster, membership.lose(peer))
+        return effects if self._coordinator is None else [*effects, *self._coordinator.lose(peer)]
 
     # -- events ------------------------------------------------------------------------------------------
 
@@ -190,9 +200,8 @@ class Clustered(Protocol):
         self._version = max(self._version, prepare.version)
         if prepare.anew:
             self._memberships.clear()
-            self._flushed.clear()
         for part in prepare.parts:
-            membership = self._memberships.setdefault(part.cluster, Membership(self._tables))
+            membership = self._memberships.setdefault(part.cluster, Membership(self._tables, self._layout.rendezvous))
             membership.prepare(part, prepare.version, self._filters)
             self._leave_if_over(part.cluster)
         effects: list[Effect] = [SendMessage(Prepared(prepare.version), (sender,))]
@@ -205,30 +214,15 @@ class Clustered(Protocol):
         membership = self._memberships.get(flush.cluster)
         if membership is None:
             return NOTHING
-        ready = self._entered(flush, sender) if flush.entering else [flush.version]
-        effects: list[Effect] = []
-        for version in ready:
-            for flushed, children in membership.flush(version):
-                if children:
-                    effects.append(SendMessage(Flush(flushed, flush.cluster), children))
-        self._leave_if_over(flush.cluster)
-        return effects
+        return self._flush_on(flush.cluster, membership.flush(flush.version, sender, entering=flush.entering))
 
-    def _entered(self, flush: Flush, sender: NodeId) -> list[int]:
-        """The versions whose flushes have come from every rendezvous; a later one stands for those before it."""
-        heard, waiting = self._flushed.setdefault(flush.cluster, ({}, set()))
-        heard[sender] = max(flush.version, heard.get(sender, 0))
-        waiting.add(flush.version)
-        if len(heard) < len(self._layout.rendezvous):
-            return []
-        ready = sorted(version for version in waiting if version <= min(heard.values()))
-        waiting.difference_update(ready)
-        return ready
+    def _flush_on(self, cluster: int, onward: list[Onward]) -> list[Effect]:
+        self._leave_if_over(cluster)
+        return [SendMessage(Flush(version, cluster), children) for version, children in onward if children]
 
     def _leave_if_over(self, cluster: int) -> None:
         if self._memberships[cluster].is_over:
             del self._memberships[cluster]
-            self._flushed.pop(cluster, None)
 
     def state(self) -> Mapping[str, Any]:
         entries = sum(membership.entries for membership in self._memberships.values())

@@ -18,13 +18,14 @@ from siftcast.overlays.tables import TableFactory
 class Rendezvous:
     """One of the nodes that publishers hand their events to."""
 
-    __slots__ = ("_cluster_of", "_roots", "_table", "_tables", "_version")
+    __slots__ = ("_cluster_of", "_earlier", "_roots", "_table", "_tables", "_version")
 
     def __init__(self, tables: TableFactory) -> None:
         self._tables = tables
         self._table = tables()
         self._cluster_of: dict[str, int] = {}
         self._roots: dict[int, NodeId] = {}
+        self._earlier: dict[int, set[NodeId]] = {}  # the roots that a cluster had since it was flushed
         self._version = 0
 
     def commit(self, commit: Commit) -> list[Effect]:
@@ -41,9 +42,15 @@ class Rendezvous:
                 self._table.remove(id)
             self._table.add(id, filter_)
             self._cluster_of[id] = cluster
+        effects: list[Effect] = []
+        for cluster in commit.flush:
+            if roots := sorted(self._earlier.pop(cluster, ())):
+                effects.append(SendMessage(Flush(commit.version, cluster, entering=True), roots))
         self._roots.update(commit.roots)
+        for cluster, root in commit.roots:
+            self._earlier.setdefault(cluster, set()).add(root)
         self._version = commit.version
-        return [SendMessage(Flush(commit.version, cluster, entering=True), (root,)) for cluster, root in commit.flush]
+        return effects
 
     def offer(self, event: Event, publisher: NodeId) -> list[Effect]:
         """Sends an event to all clusters in which somebody wants it."""
