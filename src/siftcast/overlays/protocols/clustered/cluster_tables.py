@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from siftcast.model import Filter
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.clustered.messages import Part, Place
+from siftcast.overlays.protocols.clustered.messages import ClusterChange, Place
 from siftcast.space import RootedTree, grow
 from siftcast.space.rooted_tree import Distances
 
@@ -111,22 +111,22 @@ class ClusterTables:
 
     # -- what nodes are told -----------------------------------------------------------------------------
 
-    def differences(self, cluster: int, changed: set[str]) -> Iterator[tuple[NodeId, Part]]:
+    def differences(self, cluster: int, changed: set[str]) -> Iterator[tuple[NodeId, ClusterChange]]:
         """What each node must be told, and from now on counts as told. Filters of `changed` ids are told again."""
         told, wanted = self._told.get(cluster, {}), self._knowledge(cluster)
         self._told[cluster] = wanted
         for node in sorted(told.keys() | wanted.keys()):
             old, new = told.get(node), wanted.get(node)
-            part = self._part(cluster, old or _STRANGER, new or _STRANGER, changed)
-            if old != new or part.below_added:
-                yield node, part
+            change = self._change(cluster, old or _STRANGER, new or _STRANGER, changed)
+            if old != new or change.below_added:
+                yield node, change
 
     def forget_told(self, node: NodeId) -> set[int]:
         """A node knows nothing any more; returns the clusters in which that matters."""
         known = {cluster for cluster, told in self._told.items() if told.pop(node, None) is not None}
         return known | set(self.clusters_with(node))
 
-    def _part(self, cluster: int, old: Knowledge, new: Knowledge, changed: set[str]) -> Part:
+    def _change(self, cluster: int, old: Knowledge, new: Knowledge, changed: set[str]) -> ClusterChange:
         added: list[tuple[NodeId, tuple[tuple[str, Filter], ...]]] = []
         removed: list[tuple[NodeId, tuple[str, ...]]] = []
         for child in sorted(old.below.keys() | new.below.keys()):
@@ -135,7 +135,7 @@ class ClusterTables:
                 added.append((child, tuple((id, self.accounts[id].filter) for id in fresh)))
             if gone := sorted(before - after):
                 removed.append((child, tuple(gone)))
-        return Part(
+        return ClusterChange(
             cluster,
             new.place,
             tuple(sorted(new.own - old.own)),

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from siftcast.model import Filter
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.protocols.clustered.cluster_tables import Account, ClusterTables
-from siftcast.overlays.protocols.clustered.messages import Commit, Enrol, Part, Prepare
+from siftcast.overlays.protocols.clustered.messages import ClusterChange, Commit, Enrol, Prepare
 from siftcast.space import ClusterAssignment, ClusterLayout
 
 _UNFLUSHED_MAX = 32
@@ -37,7 +37,7 @@ Request = tuple[NodeId, Enrol] | tuple[NodeId, tuple[str, ...]] | ClusterAssignm
 
 
 @dataclass(slots=True)
-class _Change:
+class _Draft:
     """One version in the making: clusters, ids and nodes that it is about."""
 
     touched: set[int] = field(default_factory=set)
@@ -117,75 +117,75 @@ class Coordinator:
             return []
         requests, self._pending = self._pending, []
         self.version += 1
-        change = _Change()
+        draft = _Draft()
         for request in requests:
-            self._apply(request, change)
-        if not (change.touched or change.anew or self._fresh):
+            self._apply(request, draft)
+        if not (draft.touched or draft.anew or self._fresh):
             return self._begin()
-        parts: dict[NodeId, list[Part]] = {node: [] for node in change.anew}
-        for cluster in sorted(change.touched):
+        changes: dict[NodeId, list[ClusterChange]] = {node: [] for node in draft.anew}
+        for cluster in sorted(draft.touched):
             self._unflushed[cluster] += 1
-            if self._tables.shape(cluster, anew=cluster in change.losing) or cluster in change.losing:
+            if self._tables.shape(cluster, anew=cluster in draft.losing) or cluster in draft.losing:
                 self._unflushed[cluster] = _UNFLUSHED_MAX
-            for node, part in self._tables.differences(cluster, change.changed):
-                parts.setdefault(node, []).append(part)
-        return self._send(change, parts)
+            for node, change in self._tables.differences(cluster, draft.changed):
+                changes.setdefault(node, []).append(change)
+        return self._send(draft, changes)
 
-    def _send(self, change: _Change, parts: dict[NodeId, list[Part]]) -> list[Effect]:
-        flush = tuple(sorted(cluster for cluster in change.touched if self._unflushed[cluster] >= _UNFLUSHED_MAX))
+    def _send(self, draft: _Draft, changes: dict[NodeId, list[ClusterChange]]) -> list[Effect]:
+        flush = tuple(sorted(cluster for cluster in draft.touched if self._unflushed[cluster] >= _UNFLUSHED_MAX))
         for cluster in flush:
             del self._unflushed[cluster]
         roots = self._tables.roots()
         accounts = self._tables.accounts
         self._commit = Commit(
             self.version,
-            tuple((id, accounts[id].filter, accounts[id].cluster) for id in sorted(change.changed) if id in accounts),
-            tuple(sorted(id for id in change.removed if id not in accounts)),
-            tuple((cluster, roots[cluster]) for cluster in sorted(change.touched) if cluster in roots),
+            tuple((id, accounts[id].filter, accounts[id].cluster) for id in sorted(draft.changed) if id in accounts),
+            tuple(sorted(id for id in draft.removed if id not in accounts)),
+            tuple((cluster, roots[cluster]) for cluster in sorted(draft.touched) if cluster in roots),
             flush,
         )
-        self._awaited = {node for node in parts if node not in self._lost}
+        self._awaited = {node for node in changes if node not in self._lost}
         effects: list[Effect] = [
-            SendMessage(Prepare(self.version, tuple(parts[node]), anew=node in change.anew), (node,))
+            SendMessage(Prepare(self.version, tuple(changes[node]), anew=node in draft.anew), (node,))
             for node in sorted(self._awaited)
         ]
         return effects if self._awaited else self._proceed()
 
     # -- requests ----------------------------------------------------------------------------------------
 
-    def _apply(self, request: Request, change: _Change) -> None:
+    def _apply(self, request: Request, draft: _Draft) -> None:
         match request:
             case ClusterAssignment():
-                self._install(request, change)
+                self._install(request, draft)
             case int():
-                self._forget(request, change)
+                self._forget(request, draft)
             case (node, Enrol() as enrol):
                 self.version = max(self.version, enrol.version + 1)
                 if enrol.anew:
                     listed = {id for id, _ in enrol.entries}
-                    self._drop((id for id in self._owned(node) if id not in listed), change)
-                    self._tell_anew(node, change)
+                    self._drop((id for id in self._owned(node) if id not in listed), draft)
+                    self._tell_anew(node, draft)
                 for id, filter_ in enrol.entries:
-                    self._take(id, filter_, node, change)
+                    self._take(id, filter_, node, draft)
             case (node, ids):
-                self._drop((id for id in ids if self._is_of(id, node)), change)
+                self._drop((id for id in ids if self._is_of(id, node)), draft)
 
-    def _take(self, id: str, filter_: Filter, owner: NodeId, change: _Change) -> None:
+    def _take(self, id: str, filter_: Filter, owner: NodeId, draft: _Draft) -> None:
         known = self._tables.accounts.get(id)
         cluster = known.cluster if known is not None else self._assignment.cluster(id, filter_)
         if known is not None:
-            change.touched.add(known.cluster)
+            draft.touched.add(known.cluster)
         self._tables.put(id, Account(filter_, owner, cluster))
-        change.touched.add(cluster)
-        change.changed.add(id)
+        draft.touched.add(cluster)
+        draft.changed.add(id)
 
-    def _drop(self, ids: Iterable[str], change: _Change) -> None:
+    def _drop(self, ids: Iterable[str], draft: _Draft) -> None:
         for id in list(ids):
-            change.touched.add(self._tables.accounts[id].cluster)
-            change.removed.add(id)
+            draft.touched.add(self._tables.accounts[id].cluster)
+            draft.removed.add(id)
             self._tables.remove(id)
 
-    def _install(self, assignment: ClusterAssignment, change: _Change) -> None:
+    def _install(self, assignment: ClusterAssignment, draft: _Draft) -> None:
         """Moves exactly the subscriptions whose cluster is another one."""
         self._assignment = assignment
         for id, account in list(self._tables.accounts.items()):
@@ -193,24 +193,24 @@ class Coordinator:
             if cluster == account.cluster:
                 continue
             self._tables.put(id, Account(account.filter, account.owner, cluster))
-            change.touched |= {account.cluster, cluster}
-            change.losing.add(account.cluster)
-            change.changed.add(id)
+            draft.touched |= {account.cluster, cluster}
+            draft.losing.add(account.cluster)
+            draft.changed.add(id)
             self.moves += 1
 
-    def _forget(self, node: NodeId, change: _Change) -> None:
+    def _forget(self, node: NodeId, draft: _Draft) -> None:
         """A node that was lost takes its subscriptions with it; one that is back is told all it must know."""
         if node in self._lost:
-            self._drop(self._owned(node), change)
+            self._drop(self._owned(node), draft)
             for cluster in self._tables.clusters_with(node):
-                change.touched.add(cluster)
-                change.losing.add(cluster)
+                draft.touched.add(cluster)
+                draft.losing.add(cluster)
         else:
-            self._tell_anew(node, change)
+            self._tell_anew(node, draft)
 
-    def _tell_anew(self, node: NodeId, change: _Change) -> None:
-        change.anew.add(node)
-        change.touched |= self._tables.forget_told(node)
+    def _tell_anew(self, node: NodeId, draft: _Draft) -> None:
+        draft.anew.add(node)
+        draft.touched |= self._tables.forget_told(node)
 
     def _owned(self, node: NodeId) -> list[str]:
         return [id for id, account in self._tables.accounts.items() if account.owner == node]

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.clustered.messages import Part, Place
+from siftcast.overlays.protocols.clustered.messages import ClusterChange, Place
 from siftcast.overlays.tables import Table, TableFactory
 
 _FOREVER = float("inf")
@@ -50,21 +50,21 @@ class Membership:
 
     # -- changes ---------------------------------------------------------------------------------------
 
-    def prepare(self, part: Part, version: int, filters: Mapping[str, Filter]) -> None:
+    def prepare(self, change: ClusterChange, version: int, filters: Mapping[str, Filter]) -> None:
         """Takes in a change. A subscription without a filter has gone, or is yet to come back, at this node."""
-        if self._places[-1][1] != part.place:
-            self._places.append((version, part.place))
-        for id in part.own_removed:
+        if self._places[-1][1] != change.place:
+            self._places.append((version, change.place))
+        for id in change.own_removed:
             spans = self._spans.get(id)
             if spans and spans[-1][1] == _FOREVER:
                 spans[-1] = spans[-1][0], version
-        for id in part.own_added:
+        for id in change.own_added:
             self._spans.setdefault(id, []).append((version, _FOREVER))
             if id in filters:
                 self.hold(id, filters[id])
-        for child, ids in part.below_removed:
+        for child, ids in change.below_removed:
             self._fading.update({(child, id): version for id in ids})
-        for child, entries in part.below_added:
+        for child, entries in change.below_added:
             table = self._below.setdefault(child, self._tables())
             for id, filter_ in entries:
                 self._fading.pop((child, id), None)

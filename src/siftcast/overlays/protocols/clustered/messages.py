@@ -74,7 +74,7 @@ class Resign(Message, frozen=True, gc=False):
 # -- changes, from the coordinator ---------------------------------------------------------------------
 
 
-class Part(Message, frozen=True, gc=False):
+class ClusterChange(Message, frozen=True, gc=False):
     """What changes for a node in one cluster: its place in the tree, its subscriptions, and what lies below.
 
     A node that is no longer in the tree has no place. What goes is still needed for events of earlier versions, until
@@ -93,7 +93,7 @@ class Prepare(Message, frozen=True, gc=False):
     """Be ready for events of a version. With `anew`, forget all that was said before."""
 
     version: int
-    parts: tuple[Part, ...]
+    changes: tuple[ClusterChange, ...]
     anew: bool = False
 
 

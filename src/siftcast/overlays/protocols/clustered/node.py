@@ -200,13 +200,13 @@ class Clustered(Protocol):
         self._version = max(self._version, prepare.version)
         if prepare.anew:
             self._memberships.clear()
-        for part in prepare.parts:
-            membership = self._memberships.setdefault(part.cluster, Membership(self._tables, self._layout.rendezvous))
-            membership.prepare(part, prepare.version, self._filters)
-            self._leave_if_over(part.cluster)
+        for change in prepare.changes:
+            membership = self._memberships.setdefault(change.cluster, Membership(self._tables, self._layout.rendezvous))
+            membership.prepare(change, prepare.version, self._filters)
+            self._leave_if_over(change.cluster)
         effects: list[Effect] = [SendMessage(Prepared(prepare.version), (sender,))]
         if prepare.anew:
-            named = {id for part in prepare.parts for id in part.own_added}
+            named = {id for change in prepare.changes for id in change.own_added}
             effects += self._enrol(tuple(id for id in self._filters if id not in named))
         return effects
 
