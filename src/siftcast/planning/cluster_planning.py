@@ -33,15 +33,18 @@ def interest_clusters(matched: npt.ArrayLike, clusters: int, rng: np.random.Gene
 def assign_clusters(
     ids: Sequence[str], labels: npt.ArrayLike, events: Sequence[Event], matched: npt.ArrayLike
 ) -> ClusterAssignment:
-    """Labels of these subscriptions as an assignment that places new ones by the events they match."""
+    """Labels of these subscriptions as an assignment that places all others by the events they match.
+
+    A negative label is none: methods that cluster by traffic know nothing of what matched no event yet.
+    """
     numbers = np.asarray(labels, dtype=np.int64)
     if len(numbers) != len(ids):
         raise ValueError(f"{len(ids)} subscriptions have a label each, not {len(numbers)}")
-    if not len(numbers):
+    known = np.flatnonzero(numbers >= 0)
+    if not len(known):
         return ClusterAssignment()
-    return ClusterAssignment(
-        dict(zip(ids, numbers.tolist(), strict=True)), InterestProfiles(events, matched, numbers.tolist())
-    )
+    place = InterestProfiles(events, np.asarray(matched)[known], numbers[known].tolist())
+    return ClusterAssignment({ids[row]: int(numbers[row]) for row in known.tolist()}, place)
 
 
 def plan_clusters(

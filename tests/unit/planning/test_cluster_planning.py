@@ -31,6 +31,14 @@ def test_nobody_to_cluster_leaves_everything_in_the_first_cluster():
     assert assign_clusters([], [], EVENTS, np.zeros((0, 8))).cluster("new", Filter.parse("TRUE")) == 0
 
 
+def test_subscriptions_without_a_cluster_are_placed_like_new_ones():
+    matched = [[True] * 4 + [False] * 4, [False] * 8, [False] * 4 + [True] * 4, [False] * 4 + [True] * 4]
+    assignment = assign_clusters(["a", "silent", "b", "c"], [0, -1, 1, 1], EVENTS, matched)
+    assert dict(assignment.cluster_of) == {"a": 0, "b": 1, "c": 1}
+    assert assignment.cluster("silent", Filter.parse("price = 77")) == 1
+    assert assign_clusters(["silent"], [-1], EVENTS, [[False] * 8]).cluster("silent", Filter.parse("price = 1")) == 0
+
+
 def test_each_subscription_needs_a_label():
     with pytest.raises(ValueError, match="label"):
         assign_clusters(["a", "b"], [0], EVENTS, np.zeros((2, 8)))
