@@ -153,6 +153,41 @@ def test_a_node_that_leaves_for_good_is_replaced_in_its_trees(variant, whom):
 
 
 @variants
+@pytest.mark.parametrize("down_ms", [1, 15, 100])
+def test_subscribers_that_do_not_come_back_after_a_crash_are_forgotten(variant, down_ms):
+    sim, layout = started(BAD, variant, faults=Faults(detect_ms=20))
+    node, begun = disturb(sim, layout, "middle"), sim.now + 2_000
+    sim.crash(node, begun)
+    sim.restart(node, begun + down_ms)
+    publish(sim, 200, begun + 3_000)
+    sim.run()
+    assert_exactly_once(sim, settle_ms=1_000)
+    assert f"s{node}" not in sim.protocols[layout.coordinator]._coordinator._tables.accounts
+    assert all(len(sim.protocols[each]._rendezvous) == NODES - 1 for each in layout.rendezvous)
+
+
+@variants
+def test_subscribers_and_nodes_come_and_go_while_clusters_are_installed(variant):
+    """In every step a node leaves and comes back, a subscriber changes its mind, and clusters change."""
+    sim, layout = started(BAD, variant, faults=Faults(detect_ms=20))
+    rng, begun = np.random.default_rng(4), sim.now + 2_000
+    others = [node for node in range(NODES) if node not in layout.rendezvous]
+    for step in range(6):
+        at = begun + 4_000 * step
+        left, fickle = rng.choice(others, 2, replace=False).tolist()
+        sim.leave(left, at)
+        sim.unsubscribe(fickle, f"s{fickle}", at_ms=at)
+        chosen = (GOOD, BAD)[step % 2]
+        sim.at(at + 100, layout.coordinator, ClustersPlanned(ClusterAssignment(chosen, by_kind)))
+        sim.join(left, at + 500)
+        sim.subscribe(left, wanted(left), at_ms=at + 510)
+        sim.subscribe(fickle, wanted(fickle), at_ms=at + 520)
+        publish(sim, 100, at + 2_500)
+    sim.run()
+    assert_exactly_once(sim, settle_ms=1_000)
+
+
+@variants
 def test_both_sides_of_a_cut_find_together_again(variant):
     sim, layout = started(BAD, variant, faults=Faults(detect_ms=20))
     begun = sim.now + 2_000

@@ -205,10 +205,14 @@ class Clustered(Protocol):
             membership.prepare(change, prepare.version, self._filters)
             self._leave_if_over(change.cluster)
         effects: list[Effect] = [SendMessage(Prepared(prepare.version), (sender,))]
-        if prepare.anew:
-            named = {id for change in prepare.changes for id in change.own_added}
-            effects += self._enrol(tuple(id for id in self._filters if id not in named))
-        return effects
+        return [*effects, *self._correct(prepare)] if prepare.anew else effects
+
+    def _correct(self, prepare: Prepare) -> list[Effect]:
+        """After a loss on either side: what the coordinator does not know of, and what is no more."""
+        named = dict.fromkeys(id for change in prepare.changes for id in change.own_added)
+        gone = tuple(id for id in named if id not in self._filters)
+        effects: list[Effect] = [SendMessage(Resign(gone), (self._layout.coordinator,))] if gone else []
+        return [*effects, *self._enrol(tuple(id for id in self._filters if id not in named))]
 
     def _flush(self, flush: Flush, sender: NodeId) -> Effects:
         membership = self._memberships.get(flush.cluster)
