@@ -6,7 +6,7 @@ import pytest
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.protocols.clustered import Clustered, ClustersPlanned
 from siftcast.overlays.tables import matcher_tables
-from siftcast.planning import interest_clusters, plan_clusters
+from siftcast.planning import assign_clusters, interest_clusters, plan_clusters
 from siftcast.runtimes.sim import Faults, Simulation, execute, judge, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import exactly_once, notification_cost, routing_state
 from siftcast.runtimes.sim.layouts import matched_matrix
@@ -226,7 +226,7 @@ def test_a_scenario_runs_on_clusters_of_its_workload():
         verdicts[variant] = judge(done)
         assert verdicts[variant].ok
         assert isinstance(done.layout.plan, ClusterLayout)
-        assert len(set(done.layout.plan.assignment.cluster_of.values())) == 5
+        assert set(range(5)) <= set(done.layout.plan.assignment.clusters) <= set(range(6))
     assert verdicts["multicast"].deliveries.required == verdicts["filtering"].deliveries.required > 100
     strict = text.replace("VARIANT", "multicast").replace("notification_cost = 100", "false_positives_mean = 0.01")
     lines = judge(execute(prepare(parse_scenario(strict), 3))).lines
@@ -243,8 +243,10 @@ def test_clusters_that_follow_the_traffic_bring_false_positives_down_again():
     events = [Event(row, id=f"e{number}") for number, row in enumerate(workload.attributes().to_pylist())]
 
     def clusters(seen):
-        labels = interest_clusters(matched_matrix(filters, seen), 6, np.random.default_rng(1))
-        return ClusterAssignment(dict(zip(filters, labels.tolist(), strict=True)))
+        matched = matched_matrix(filters, seen)
+        return assign_clusters(
+            list(filters), interest_clusters(matched, 6, np.random.default_rng(1)), seen, matched, silent=6
+        )
 
     def run(install):
         layout = plan_clusters(UNDERLAY.latencies_ms, clusters(events[:100]), degree_max=3)

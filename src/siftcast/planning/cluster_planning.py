@@ -26,16 +26,31 @@ Integers = npt.NDArray[np.int64]
 
 
 def interest_clusters(matched: npt.ArrayLike, clusters: int, rng: np.random.Generator) -> Integers:
-    """The cluster of each subscription (row) by the events (columns) that it matched; there may be fewer clusters."""
-    return forgy_groups(matched, clusters, rng).group_of
+    """The cluster of each subscription (row) by the events (columns) that it matched; -1 if it matched none.
+
+    There may be fewer clusters than asked for.
+    """
+    flags = np.asarray(matched, dtype=np.bool_)
+    labels: Integers = np.full(len(flags), -1, dtype=np.int64)
+    heard = np.flatnonzero(flags.any(axis=1))
+    if len(heard):
+        labels[heard] = forgy_groups(flags[heard], clusters, rng).group_of
+    return labels
 
 
 def assign_clusters(
-    ids: Sequence[str], labels: npt.ArrayLike, events: Sequence[Event], matched: npt.ArrayLike
+    ids: Sequence[str],
+    labels: npt.ArrayLike,
+    events: Sequence[Event],
+    matched: npt.ArrayLike,
+    *,
+    silent: int | None = None,
 ) -> ClusterAssignment:
-    """Labels of these subscriptions as an assignment that places all others by the events they match.
+    """Labels of these subscriptions as an assignment that places new ones by the events they match.
 
-    A negative label is none: methods that cluster by traffic know nothing of what matched no event yet.
+    A negative label is none: methods that cluster by traffic know nothing of what matched no event. Such subscriptions
+    are a cluster of their own, of the number `silent`; without one, of the number after the last. Whoever plans again
+    and again should name it, so that it is the same each time.
     """
     numbers = np.asarray(labels, dtype=np.int64)
     if len(numbers) != len(ids):
@@ -43,8 +58,12 @@ def assign_clusters(
     known = np.flatnonzero(numbers >= 0)
     if not len(known):
         return ClusterAssignment()
-    place = InterestProfiles(events, np.asarray(matched)[known], numbers[known].tolist())
-    return ClusterAssignment({ids[row]: int(numbers[row]) for row in known.tolist()}, place)
+    apart = int(numbers.max()) + 1 if silent is None else silent
+    if apart < 0 or apart in numbers:
+        raise ValueError(f"cluster {apart} cannot be the silent one: it is negative, or has subscriptions")
+    named = np.where(numbers >= 0, numbers, apart).tolist()
+    place = InterestProfiles(events, np.asarray(matched)[known], numbers[known].tolist(), apart)
+    return ClusterAssignment(dict(zip(ids, named, strict=True)), place)
 
 
 def plan_clusters(

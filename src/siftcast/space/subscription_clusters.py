@@ -95,13 +95,18 @@ class InterestProfiles:
 
     `matched[s, e]` says whether subscription s matched event e. A cluster's profile is, for each event, the share of
     its subscriptions that matched it; likeness is Jaccard's with shares in place of members (the sum of the smaller
-    over the sum of the larger). A filter that matches none of the events goes into the largest cluster, whose members
-    get most of what there is anyway.
+    over the sum of the larger).
+
+    A filter that shares no event with anybody goes into the `silent` cluster, by default the number after the last.
+    What is there seldom wants anything, so it is seldom sent anything. Rejected: the largest cluster, whose traffic
+    all of them would have to bear.
     """
 
-    __slots__ = ("_events", "_largest", "_profiles")
+    __slots__ = ("_events", "_profiles", "_silent")
 
-    def __init__(self, events: Sequence[Event], matched: npt.ArrayLike, labels: Sequence[int]) -> None:
+    def __init__(
+        self, events: Sequence[Event], matched: npt.ArrayLike, labels: Sequence[int], silent: int | None = None
+    ) -> None:
         flags, numbers = np.asarray(matched, dtype=np.bool_), np.asarray(labels, dtype=np.int64)
         if flags.shape != (len(numbers), len(events)):
             raise ValueError(f"{len(numbers)} labels and {len(events)} events do not fit a matrix of {flags.shape}")
@@ -111,7 +116,7 @@ class InterestProfiles:
         sums = np.zeros((len(sizes), len(events)))
         np.add.at(sums, numbers, flags.astype(np.float64))
         self._events = tuple(events)
-        self._largest = int(np.argmax(sizes))
+        self._silent = len(sizes) if silent is None else silent
         self._profiles: Floats = sums / np.maximum(sizes, 1)[:, None]
 
     def __call__(self, filter_: Filter) -> int:
@@ -119,5 +124,5 @@ class InterestProfiles:
         own = np.array([filter_.matches(event) for event in self._events], dtype=np.float64)
         shared = np.minimum(self._profiles, own).sum(axis=1)
         if not shared.any():
-            return self._largest
+            return self._silent
         return int(np.argmax(shared / np.maximum(self._profiles, own).sum(axis=1)))

@@ -31,12 +31,24 @@ def test_nobody_to_cluster_leaves_everything_in_the_first_cluster():
     assert assign_clusters([], [], EVENTS, np.zeros((0, 8))).cluster("new", Filter.parse("TRUE")) == 0
 
 
-def test_subscriptions_without_a_cluster_are_placed_like_new_ones():
-    matched = [[True] * 4 + [False] * 4, [False] * 8, [False] * 4 + [True] * 4, [False] * 4 + [True] * 4]
-    assignment = assign_clusters(["a", "silent", "b", "c"], [0, -1, 1, 1], EVENTS, matched)
-    assert dict(assignment.cluster_of) == {"a": 0, "b": 1, "c": 1}
-    assert assignment.cluster("silent", Filter.parse("price = 77")) == 1
-    assert assign_clusters(["silent"], [-1], EVENTS, [[False] * 8]).cluster("silent", Filter.parse("price = 1")) == 0
+def test_what_matched_nothing_is_in_no_cluster_and_then_in_a_silent_one():
+    low, nothing = [True] * 4 + [False] * 4, [False] * 8
+    matched = [low, nothing, low]
+    labels = interest_clusters(matched, 1, np.random.default_rng(3))
+    assert labels.tolist() == [0, -1, 0]
+    assignment = assign_clusters(["a", "quiet", "b"], labels, EVENTS, matched)
+    assert dict(assignment.cluster_of) == {"a": 0, "quiet": 1, "b": 0}
+    assert assignment.cluster("new", Filter.parse("price = 77")) == 1
+    named = assign_clusters(["a", "quiet", "b"], labels, EVENTS, matched, silent=9)
+    assert named.cluster_of["quiet"] == named.cluster("new", Filter.parse("price = 77")) == 9
+    assert interest_clusters([nothing], 3, np.random.default_rng(3)).tolist() == [-1]
+    assert assign_clusters(["quiet"], [-1], EVENTS, [nothing]).cluster("quiet", Filter.parse("price = 1")) == 0
+
+
+@pytest.mark.parametrize("silent", [-1, 0])
+def test_the_silent_cluster_has_no_others(silent):
+    with pytest.raises(ValueError, match="silent"):
+        assign_clusters(["a"], [0], EVENTS, [[True] * 8], silent=silent)
 
 
 def test_each_subscription_needs_a_label():

@@ -58,10 +58,10 @@ def test_a_narrow_filter_goes_to_the_narrow_cluster():
     assert place(parse("price > 0")) == 0
 
 
-def test_a_filter_that_matches_nothing_seen_goes_into_the_largest_cluster():
-    place = InterestProfiles(EVENTS, [LOW, HIGH, HIGH], [0, 1, 1])
-    assert place(parse("price = 99")) == 1
-    assert InterestProfiles([], [[], [], []], [2, 0, 2])(parse("TRUE")) == 2
+def test_a_filter_that_matches_nothing_seen_goes_into_the_silent_cluster():
+    assert InterestProfiles(EVENTS, [LOW, HIGH, HIGH], [0, 1, 1])(parse("price = 99")) == 2
+    assert InterestProfiles(EVENTS, [LOW, HIGH, HIGH], [0, 1, 1], silent=7)(parse("price = 99")) == 7
+    assert InterestProfiles([], [[], [], []], [2, 0, 2])(parse("TRUE")) == 3
 
 
 @pytest.mark.parametrize(

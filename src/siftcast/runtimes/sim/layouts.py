@@ -123,10 +123,10 @@ def _plan_clusters(measured: Measurements) -> ClusterLayout:
     rows = workload.attributes().slice(0, options.sample_events).to_pylist()
     events = [Event({name: value for name, value in row.items() if value is not None}) for row in rows]
     matched = matched_matrix(dict(zip(ids, map(Filter.parse, texts), strict=True)), events)
-    labels = interest_clusters(matched, options.clusters, measured.rng) if ids else np.zeros(0, dtype=np.int64)
+    labels = interest_clusters(matched, options.clusters, measured.rng)
     return plan_clusters(
         measured.underlay.latencies_ms,
-        assign_clusters(ids, labels, events, matched),
+        assign_clusters(ids, labels, events, matched, silent=options.clusters),
         rendezvous=options.rendezvous,
         degree_max=options.degree_max,
     )
