@@ -61,15 +61,22 @@ class Loopback:
                 case _:
                     raise AssertionError(f"node {node} wants {effect}, which a loopback cannot do")
 
+    def step(self) -> bool:
+        """Lets one message through; False if none is left."""
+        if not self._links:
+            return False
+        link = self._random.choice(list(self._links))
+        waiting = self._links[link]
+        message = waiting.popleft()
+        if not waiting:
+            del self._links[link]
+        self.tell(link[1], MessageReceived(link[0], message))
+        return True
+
     def settle(self) -> None:
         """Lets messages through until none is left."""
-        while self._links:
-            link = self._random.choice(list(self._links))
-            waiting = self._links[link]
-            message = waiting.popleft()
-            if not waiting:
-                del self._links[link]
-            self.tell(link[1], MessageReceived(link[0], message))
+        while self.step():
+            pass
 
     def do(self, node: NodeId, stimulus: Stimulus) -> None:
         """A stimulus and all that follows from it."""

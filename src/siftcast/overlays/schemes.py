@@ -22,6 +22,7 @@ from siftcast.overlays.contract import NodeId, Protocol
 from siftcast.overlays.delivery import AlongTree, Direct, NetworkMulticast, OnRing
 from siftcast.overlays.links import Links, SourceTreeLinks, TreeLinks
 from siftcast.overlays.protocols.broadcast import Broadcast
+from siftcast.overlays.protocols.clustered import VARIANTS, Clustered
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.protocols.kyra import Kyra
 from siftcast.overlays.protocols.match_first import MatchFirst
@@ -104,6 +105,23 @@ class MulticastOptions:
     def __post_init__(self) -> None:
         if self.groups < 1 or not 0 <= self.unicast_below <= 1:
             raise ValueError("there is at least one group, and unicast_below is a share between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """`clusters` of subscriptions, found from the first `sample_events`; `rendezvous` nodes at which events enter."""
+
+    clusters: int = 10
+    variant: str = "multicast"
+    rendezvous: int = 1
+    degree_max: int = 4
+    sample_events: int = 200
+
+    def __post_init__(self) -> None:
+        if min(self.clusters, self.rendezvous, self.degree_max, self.sample_events) < 1:
+            raise ValueError("clusters, rendezvous, degree_max and sample_events are at least 1")
+        if self.variant not in VARIANTS:
+            raise ValueError(f"variant is one of {', '.join(VARIANTS)}, not '{self.variant}'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +221,10 @@ def _multicast_based(layout: Layout, options: MulticastOptions) -> Factory:
     )
 
 
+def _clustered(layout: Layout, options: ClusterOptions) -> Factory:
+    return lambda node: Clustered(node, layout.plan, layout.tables, variant=options.variant)
+
+
 _SCHEMES: Mapping[str, Scheme] = MappingProxyType(
     {
         scheme.name: scheme
@@ -217,6 +239,13 @@ _SCHEMES: Mapping[str, Scheme] = MappingProxyType(
                 MulticastOptions(),
                 _multicast_based,
                 plan="groups",
+            ),
+            Scheme(
+                "clustered",
+                "clusters of subscriptions that match the same events, a tree each",
+                ClusterOptions(),
+                _clustered,
+                plan="clusters",
             ),
             Scheme("broadcast", "every event goes everywhere along a tree", NoOptions(), _broadcast),
             Scheme("unicast", "matched at the publisher, a copy to each server", NoOptions(), _unicast),

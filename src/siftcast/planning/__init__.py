@@ -10,6 +10,7 @@
     forgy.py            values of like interest in multicast groups
     kyra_planning.py    all of these together: the layout of a Kyra network
     group_planning.py   content groups and their trees, for multicast-based routing
+    cluster_planning.py clusters of subscriptions on a network, for clustered dissemination
     popularity.py       the exponent that says how many servers an event passes
 
 Networks come in as matrices of latencies between servers: planning does not know the underlay.
@@ -20,6 +21,7 @@ a table of any size with the same functions on Arrow batches.
 from siftcast.planning.cell_table import AxisTable, CellTable, JointTable
 from siftcast.planning.cells import Cells, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cliques import Cliques, clique_sizes, cluster_cliques, diameter
+from siftcast.planning.cluster_planning import assign_clusters, interest_clusters, plan_clusters
 from siftcast.planning.forgy import Groups, forgy_groups
 from siftcast.planning.group_planning import group_trees, plan_groups
 from siftcast.planning.kyra_planning import plan_kyra, plan_kyra_in_boxes
@@ -49,6 +51,7 @@ __all__ = [
     "JointTable",
     "PowerLaw",
     "Quality",
+    "assign_clusters",
     "axis_edges",
     "balanced_spanning_trees",
     "bottleneck",
@@ -62,12 +65,14 @@ __all__ = [
     "forgy_groups",
     "grid_size",
     "group_trees",
+    "interest_clusters",
     "joint_cells",
     "minimum_spanning_tree",
     "own_zones",
     "partition_line",
     "partition_space",
     "places_of",
+    "plan_clusters",
     "plan_groups",
     "plan_kyra",
     "plan_kyra_in_boxes",

@@ -2,8 +2,8 @@
 
 Matching does not need it. What partitions the content among servers, peers or Spark tasks does: it cuts the space,
 gives each part to somebody, and must know which parts an event or an interest touches. The plain types that planning
-hands to overlays are here too: zones, their owners, trees,
-groups, and the layout of a Kyra network.
+hands to overlays are here too: zones, their owners, trees, groups, clusters of subscriptions, and the layout of a
+Kyra network.
 """
 
 from siftcast.space.box import Box
@@ -11,7 +11,9 @@ from siftcast.space.content_groups import ContentGroups
 from siftcast.space.content_space import Axis, ContentSpace
 from siftcast.space.kyra_layout import OUTSIDE, Clique, KyraLayout
 from siftcast.space.owned_zones import OwnedZones
+from siftcast.space.rooted_tree import RootedTree, grow
 from siftcast.space.source_trees import SourceTrees
+from siftcast.space.subscription_clusters import ClusterAssignment, ClusterLayout, InterestProfiles
 from siftcast.space.tree import Tree
 from siftcast.space.zone_filters import box_filter, part_within, parts_by_owner
 from siftcast.space.zones import Cuts, Partition, Region, Zone, overlapped, regions
@@ -21,17 +23,22 @@ __all__ = [
     "Axis",
     "Box",
     "Clique",
+    "ClusterAssignment",
+    "ClusterLayout",
     "ContentGroups",
     "ContentSpace",
     "Cuts",
+    "InterestProfiles",
     "KyraLayout",
     "OwnedZones",
     "Partition",
     "Region",
+    "RootedTree",
     "SourceTrees",
     "Tree",
     "Zone",
     "box_filter",
+    "grow",
     "overlapped",
     "part_within",
     "parts_by_owner",

@@ -12,6 +12,7 @@ experiments use directly:
     regional.py         interest that fades with distance                                            (Kyra)
     boxes.py            boxes with a chosen chance of being hit              (lookup reuse, thesis)
     hot_spots.py        80/20 hot spots, resting or moving                              (thesis)
+    hot_spot_sets.py    hot spots that move where other interests lie                   (thesis)
     match_rates.py      box widths for a wanted match rate                              (thesis)
 
 The seed decides everything, through named streams (streams.py): no step shares random numbers with another,
@@ -29,6 +30,7 @@ from siftcast.workloads.content_values import (
     uniform_values,
     zipf_values,
 )
+from siftcast.workloads.hot_spot_sets import HotSpotSets, draw_hot_spot_sets
 from siftcast.workloads.hot_spots import (
     NO_SPOT,
     HotSpots,
@@ -49,6 +51,7 @@ __all__ = [
     "ApplicationProfile",
     "BoxDraws",
     "Boxes",
+    "HotSpotSets",
     "HotSpots",
     "IntegerDomain",
     "Preset",
@@ -59,6 +62,7 @@ __all__ = [
     "Workload",
     "calibrate_length",
     "draw_boxes",
+    "draw_hot_spot_sets",
     "draw_hot_spots",
     "draw_peaks",
     "draw_ranks",

@@ -6,9 +6,11 @@
     4 underlay       up to 5      [0, 10]     5           5 % of subscriptions
 
 WL1 is uniform, WL2 has hot spots (`hot_spots.py`); events and subscriptions may each follow either, as in
-the comparison of section 3.3.2.3 (uniform subscriptions, skewed events). Both use the same hot spots unless
-the events' move. A subscription is a box; its mean width is found so that an event matches the asked share
-(`match_rates.py`) and single widths vary, so that coarse interests cover fine ones as chapter 2 needs it.
+the comparison of section 3.3.2.3 (uniform subscriptions, skewed events). Both use the same hot spots
+unless the events' move: anywhere, or with `hot_spot_sets` among sets around which interests lie too
+(`hot_spot_sets.py`). A subscription is a box; its mean width is found so that an event matches the asked
+share (`match_rates.py`) and single widths vary, so that coarse interests cover fine ones as chapter 2
+needs it.
 
 Chapter 2 gives every subscriber a delay requirement without saying which; `delay_ms_low` to `delay_ms_high`
 is drawn uniformly. Cost: O((events + subscriptions) * attributes), and half a second of calibration for WL2.
@@ -24,7 +26,8 @@ from siftcast.model import Attribute, Schema
 from siftcast.workloads.boxes import IntegerDomain, draw_boxes
 from siftcast.workloads.content_values import Integers
 from siftcast.workloads.filter_text import all_of, between_text, integer_text
-from siftcast.workloads.hot_spots import HotSpots, SpotPoints, draw_hot_spots, moving_points
+from siftcast.workloads.hot_spot_sets import HotSpotSets, draw_hot_spot_sets
+from siftcast.workloads.hot_spots import HotSpots, SpotPoints, moving_points
 from siftcast.workloads.match_rates import PILOT_SIZE, calibrate_length, uniform_length
 from siftcast.workloads.parameters import (
     require_choice,
@@ -58,6 +61,7 @@ class GridOptions:
     hot_extent: float = 0.2
     zipf_exponent: float = 1.0
     move_every: int = 0
+    hot_spot_sets: int = 1
     publishers: int = 10
     delays: bool = False
     delay_ms_low: float = 400.0
@@ -79,6 +83,7 @@ class GridOptions:
         require_fraction("hot_extent", self.hot_extent)
         require_positive("zipf_exponent", self.zipf_exponent)
         require_count("move_every", self.move_every)
+        require_count("hot_spot_sets", self.hot_spot_sets, least=1, most=64)
         require_count("publishers", self.publishers, least=1)
         require_flag("delays", self.delays)
         require_positive("delay_ms_low", self.delay_ms_low)
@@ -97,7 +102,7 @@ def build_grid(options: GridOptions, request: Request) -> Content:
     bounds = (options.domain_low, options.domain_high)
     schema = Schema([Attribute(name, "int", bounds, 1) for name in names], name="integer-grid")
     streams = request.streams
-    spots = grid_hot_spots(options, request)
+    spots = _hot_spot_sets(options, request)
     events = _draw_events(options, request, spots)
     centres = _draw_centres(options, request, spots)
     draws = draw_boxes(
@@ -133,10 +138,15 @@ def build_grid(options: GridOptions, request: Request) -> Content:
 
 def grid_hot_spots(options: GridOptions, request: Request) -> HotSpots:
     """The hot spots in force at the start, as `build_grid` uses them for this seed."""
+    return _hot_spot_sets(options, request).sets[0]
+
+
+def _hot_spot_sets(options: GridOptions, request: Request) -> HotSpotSets:
     rng = request.streams.generator("hot-spots")
     count = int(rng.integers(options.hot_spots_least, options.hot_spots_most, endpoint=True))
-    return draw_hot_spots(
+    return draw_hot_spot_sets(
         options.domain,
+        options.hot_spot_sets,
         count,
         rng=rng,
         share=options.hot_share,
@@ -145,23 +155,29 @@ def grid_hot_spots(options: GridOptions, request: Request) -> HotSpots:
     )
 
 
-def _draw_events(options: GridOptions, request: Request, spots: HotSpots) -> Integers:
+def _draw_events(options: GridOptions, request: Request, spots: HotSpotSets) -> Integers:
     if options.event_distribution == "uniform":
         return options.domain.uniform_points(request.events, request.streams.generator("events"))
-    if options.move_every:
-        return moving_points(
-            spots, request.events, move_every=options.move_every, streams=request.streams, name="events"
-        ).points
-    return spots.draw(request.events, request.streams.generator("events")).points
+    first, streams = spots.sets[0], request.streams
+    if not options.move_every:
+        return first.draw(request.events, streams.generator("events")).points
+    if options.hot_spot_sets > 1:
+        return spots.draw_moving(request.events, move_every=options.move_every, streams=streams, name="events").points
+    return moving_points(first, request.events, move_every=options.move_every, streams=streams, name="events").points
 
 
-def _draw_centres(options: GridOptions, request: Request, spots: HotSpots) -> SpotPoints | None:
+def _draw_centres(options: GridOptions, request: Request, spots: HotSpotSets) -> SpotPoints | None:
     if options.subscription_distribution == "uniform":
         return None
-    return spots.draw(request.subscriptions, request.streams.generator("centres"))
+    return _everywhere(spots).draw(request.subscriptions, request.streams.generator("centres"))
 
 
-def _mean_length(options: GridOptions, request: Request, spots: HotSpots) -> float:
+def _everywhere(spots: HotSpotSets) -> HotSpots | HotSpotSets:
+    """One set draws for itself, as it did before there could be several: seeds keep their subscriptions."""
+    return spots.sets[0] if len(spots.sets) == 1 else spots
+
+
+def _mean_length(options: GridOptions, request: Request, spots: HotSpotSets) -> float:
     """The mean box length, by formula for uniform boxes and events, else by a pilot."""
     domain = options.domain
     if request.subscriptions == 0:
@@ -173,9 +189,10 @@ def _mean_length(options: GridOptions, request: Request, spots: HotSpots) -> flo
             return mean
     rng = request.streams.generator("pilot")
     skewed_events = options.event_distribution == "hotspots"
-    points = spots.draw(PILOT_SIZE, rng).points if skewed_events else domain.uniform_points(PILOT_SIZE, rng)
+    visited = _everywhere(spots) if options.move_every else spots.sets[0]
+    points = visited.draw(PILOT_SIZE, rng).points if skewed_events else domain.uniform_points(PILOT_SIZE, rng)
     centres = None
     if options.subscription_distribution == "hotspots":
-        centres = spots.draw(PILOT_SIZE, rng).points
+        centres = _everywhere(spots).draw(PILOT_SIZE, rng).points
     pilot = draw_boxes(domain, PILOT_SIZE, rng=rng, spread=options.spread, centres=centres)
     return calibrate_length(pilot, points, match_rate=options.match_rate)

@@ -9,7 +9,7 @@ who wants what and how much is published; a scheme must not rely on it, and none
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,21 +17,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from siftcast.model import Filter
+from siftcast.matching import Matcher
+from siftcast.model import Event, Filter
 from siftcast.overlays.schemes import GroupPlan, Layout, Scheme
 from siftcast.overlays.tables import TableFactory
 from siftcast.planning import (
     Cells,
     CellTable,
+    assign_clusters,
     axis_edges,
     group_trees,
+    interest_clusters,
     minimum_spanning_tree,
     places_of,
+    plan_clusters,
     plan_groups,
     plan_kyra,
 )
 from siftcast.runtimes.sim.errors import SimulationError
-from siftcast.space import ContentSpace, Partition, SourceTrees, Tree
+from siftcast.space import ClusterLayout, ContentSpace, Partition, SourceTrees, Tree
 from siftcast.underlay import Underlay
 from siftcast.workloads import Workload
 
@@ -112,7 +116,37 @@ def _plan_groups(measured: Measurements) -> GroupPlan:
     return GroupPlan(groups, group_trees(latencies), latencies.tolist())
 
 
-PLANNERS: Mapping[str, Callable[[Measurements], Any]] = MappingProxyType({"kyra": _plan_kyra, "groups": _plan_groups})
+def _plan_clusters(measured: Measurements) -> ClusterLayout:
+    workload, options = measured.workload, measured.options
+    ids = [str(id) for id in workload.subscriptions["id"].to_pylist()]
+    texts = workload.subscriptions["filter"].to_pylist()
+    rows = workload.attributes().slice(0, options.sample_events).to_pylist()
+    events = [Event({name: value for name, value in row.items() if value is not None}) for row in rows]
+    matched = matched_matrix(dict(zip(ids, map(Filter.parse, texts), strict=True)), events)
+    labels = interest_clusters(matched, options.clusters, measured.rng)
+    return plan_clusters(
+        measured.underlay.latencies_ms,
+        assign_clusters(ids, labels, events, matched, silent=options.clusters),
+        rendezvous=options.rendezvous,
+        degree_max=options.degree_max,
+    )
+
+
+def matched_matrix(filters: Mapping[str, Filter], events: Sequence[Event]) -> npt.NDArray[np.bool_]:
+    """Which subscriptions (rows, in their order) match which events (columns)."""
+    matcher = Matcher()
+    for id, filter_ in filters.items():
+        matcher.add(id, filter_)
+    row_of = {id: row for row, id in enumerate(filters)}
+    matched = np.zeros((len(filters), len(events)), dtype=np.bool_)
+    for column, event in enumerate(events):
+        matched[[row_of[id] for id in matcher.match(event)], column] = True
+    return matched
+
+
+PLANNERS: Mapping[str, Callable[[Measurements], Any]] = MappingProxyType(
+    {"kyra": _plan_kyra, "groups": _plan_groups, "clusters": _plan_clusters}
+)
 """How the plan of each name is made (`Scheme.plan`)."""
 
 

@@ -99,6 +99,8 @@ class CheckSpec(Spec, frozen=True, kw_only=True):
     resource_usage: Bound | None = None
     matching_load_mean: Bound | None = None
     state_max: Bound | None = None
+    notification_cost: Bound | None = None
+    false_positives_mean: Bound | None = None
 
 
 class Scenario(Spec, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from siftcast.runtimes.sim.checkers import (
     link_stress,
     matching_load,
     node_stress,
+    notification_cost,
     resource_usage,
 )
 from siftcast.runtimes.sim.scenario_run import ScenarioRun
@@ -80,6 +81,13 @@ def _measured_lines(run: ScenarioRun, events: int) -> Iterator[Line]:
     yield _bounded("matching load, servers an event", _spread(load), load.mean, checks.matching_load_mean)
     state = Spread.of(np.array(run.state_after_subscribing, dtype=np.int64))
     yield _bounded("routing state, entries a server", _spread(state), state.max, checks.state_max)
+    notified = notification_cost(trace)
+    traffic = f"{notified.event_messages:,} with events, {notified.control_messages:,} control"
+    yield _bounded(
+        "notification cost", f"{notified.cost:.3f} messages ({traffic})", notified.cost, checks.notification_cost
+    )
+    false = notified.false_positives_per_event
+    yield _bounded("false positives an event", f"{false:,.2f}", false, checks.false_positives_mean)
 
 
 def _bounded(name: str, shown: str, value: float, bound: float | None) -> Line:

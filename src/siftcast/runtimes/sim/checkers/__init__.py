@@ -2,11 +2,13 @@
 
 exactly_once.py     was each event delivered to exactly the matching subscribers, once?
 stress.py           load of servers and links, normalised resource usage
+notification.py     traffic for each subscription notified, false positives
 work.py             routing state, matching load, delays
 story.py            one event, hop by hop
 """
 
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
+from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
 from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
 from siftcast.runtimes.sim.checkers.stress import Spread, arc_stress, link_stress, node_stress, resource_usage
 from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routing_state
@@ -14,6 +16,7 @@ from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routin
 __all__ = [
     "ExactlyOnce",
     "Hop",
+    "NotificationCost",
     "Spread",
     "Violation",
     "arc_stress",
@@ -23,6 +26,8 @@ __all__ = [
     "link_stress",
     "matching_load",
     "node_stress",
+    "notification_cost",
+    "notification_costs",
     "publisher_of",
     "receivers_of",
     "resource_usage",
