@@ -1,8 +1,8 @@
 """The topology of a run, and one event's way through it, as an SVG picture.
 
-Servers stand where classical multidimensional scaling of their latencies puts them: what is near on paper is near in
-the network. Thin lines are the overlay's links; an event's hops are drawn over them in the order in which they were
-taken, and numbered. The publisher is a square, servers that delivered the event are filled.
+Servers stand where classical multidimensional scaling of their latencies puts them, a little apart: what is near on
+paper is near in the network. Thin lines are the overlay's links; an event's hops are drawn over them in the order in
+which they were taken, and numbered. The publisher is a square, servers that delivered the event are filled.
 
 Cost: O(servers³) for the places; meant for networks of up to two thousand servers.
 """
@@ -20,6 +20,8 @@ from siftcast.runtimes.sim.checkers import Hop, hops_of, publisher_of, receivers
 
 Floats = npt.NDArray[np.float64]
 _WIDTH, _HEIGHT, _MARGIN = 1_000.0, 720.0, 50.0
+_ROOM = np.array([_WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN])
+_GAP, _PUSHES = 34.0, 100
 _STYLE = (
     "text{font:11px sans-serif;fill:#334}.title{font-size:15px}.link{stroke:#c9ced6;stroke-width:1}"
     ".hop{stroke:#d1495b;stroke-width:2;fill:none}.lost{stroke-dasharray:4 3}"
@@ -65,13 +67,25 @@ def place_servers(latencies_ms: Floats) -> Floats:
         # An eigenvector may point either way; the same network must give the same picture.
         raw[:, axis] = vector if vector[np.argmax(np.abs(vector))] >= 0 else -vector
     low, span = raw.min(axis=0), np.ptp(raw, axis=0)
-    # Servers at one router would lie on each other; ranks spread them a little.
-    ranks = np.argsort(np.argsort(raw, axis=0, kind="stable"), axis=0) / max(1, count - 1)
     unit = np.where(span > 0, (raw - low) / np.where(span > 0, span, 1.0), 0.5)
-    mixed = 0.6 * unit + 0.4 * ranks
-    room = np.array([_WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN])
-    places: Floats = _MARGIN + mixed * room
-    return places
+    return _apart(_MARGIN + unit * _ROOM)
+
+
+def _apart(places: Floats) -> Floats:
+    """Pushes servers apart that would lie on each other, as those at one router do; the others stay about there."""
+    count = len(places)
+    gap = min(_GAP, 0.7 * float(np.sqrt(_ROOM.prod() / max(count, 1))))
+    turns = np.arange(count) * 2.4  # servers at one place leave it in different directions
+    moved = places + 0.01 * np.column_stack([np.cos(turns), np.sin(turns)])
+    for _ in range(_PUSHES):
+        between = moved[:, None] - moved[None]
+        far = np.hypot(between[..., 0], between[..., 1])
+        np.fill_diagonal(far, np.inf)
+        push = np.where(far < gap, (gap - far) / (2 * far), 0.0)
+        if not push.any():
+            break
+        moved = np.clip(moved + (push[..., None] * between).sum(axis=1), _MARGIN, _MARGIN + _ROOM)
+    return moved
 
 
 def _hop(number: int, hop: Hop, places: Floats) -> str:
