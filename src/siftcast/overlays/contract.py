@@ -14,9 +14,13 @@ but a generator handed over when it is made, so the simulator and the live netwo
 can be repeated from its seed. Stimuli are named in the past tense, effects in the imperative.
 
 Effects of one call are carried out in order. A protocol never waits: what takes time comes back as a stimulus
-(`Persist` as `Persisted`, `MeasureDelay` as `DelayMeasured`, `InferRoute` as `RouteInferred`, `SetTimer` as
-`TimerFired`). Whatever must survive a crash is written with `Persist` and handed to the next incarnation when it is
-made; everything else is gone. Messages between two nodes may be lost, delayed and reordered if the runtime says so.
+(`Persist` and `PersistAll` as `Persisted`, `MeasureDelay` as `DelayMeasured`, `InferRoute` as `RouteInferred`,
+`SetTimer` as `TimerFired`). Whatever must survive a crash is written with `Persist` or `PersistAll` and handed to the
+next incarnation when it is started; everything else is gone. Messages between two nodes may be lost, delayed and
+reordered if the runtime says so.
+
+Durable publishes and subscriptions are answered by `durability.Durable`, which wraps a scheme; a scheme by itself
+knows the ephemeral ones only.
 
 Rejected: callbacks or coroutines inside protocols, which tie them to one runtime and make a run depend on its
 scheduler; one method a stimulus, because a runtime would then have to know each of them (ADR 0008).
@@ -30,7 +34,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from siftcast.model import Event, Subscription
+from siftcast.model import Event, Subscription, SubscriptionError
 
 NodeId = int
 """Nodes are numbered; a runtime that knows them by name keeps the list."""
@@ -61,9 +65,14 @@ class Stimulus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Started(Stimulus, frozen=True, gc=False):
-    """The node runs; `restored` holds what an earlier incarnation persisted."""
+    """The node runs; `restored` holds what an earlier incarnation persisted.
+
+    `clock_ms` is the calendar's time in milliseconds at `now`, where `now` itself does not go on from one incarnation
+    to the next; None where it does.
+    """
 
     restored: Mapping[str, bytes] = {}
+    clock_ms: float | None = None
 
 
 class MessageReceived(Stimulus, frozen=True, gc=False):
@@ -104,9 +113,80 @@ class UnadvertiseRequested(Stimulus, frozen=True, gc=False):
 
 
 class PublishRequested(Stimulus, frozen=True, gc=False):
-    """A publisher of this node has an event; its id must be its own in the whole network."""
+    """A publisher of this node has an event; its id must be its own in the whole network.
+
+    With `durable`, it is answered by `Accept` with the event's id once it is safe, or by `Refuse`; it may be asked for
+    again with the same id, and counts once.
+    """
 
     event: Event
+    durable: bool = False
+
+
+class QueuePolicy(msgspec.Struct, frozen=True, gc=False):
+    """What a durable subscription keeps, and when it gives up on an event.
+
+    The limits are about all events it holds, acknowledged ones (kept to be replayed) and waiting ones. Beyond them the
+    oldest acknowledged event goes first, then the oldest waiting one, which is told by `Expire`. An event refused
+    `refusals_max` times becomes a dead letter, of which the last `dead_letters_max` are kept.
+    """
+
+    events_max: int = 100_000
+    bytes_max: int = 256 * 2**20
+    age_ms_max: float = 7 * 86_400_000.0
+    refusals_max: int = 5
+    dead_letters_max: int = 1_000
+
+    def __post_init__(self) -> None:
+        for name in ("events_max", "bytes_max", "age_ms_max", "refusals_max"):
+            if not getattr(self, name) > 0:
+                raise SubscriptionError(f"{name} of a durable subscription must be positive: {getattr(self, name)!r}")
+        if self.dead_letters_max < 0:
+            raise SubscriptionError(f"dead_letters_max must not be negative: {self.dead_letters_max!r}")
+
+
+class DurableSubscribeRequested(Stimulus, frozen=True, gc=False):
+    """A durable subscription is wanted, named by its id; one of this name is given its new filter and policy.
+
+    Answered by `Accept` with the name once it is safe. `UnsubscribeRequested` ends it, with all it holds.
+    """
+
+    subscription: Subscription
+    policy: QueuePolicy = QueuePolicy()
+
+
+class SubscriberAttached(Stimulus, frozen=True, gc=False):
+    """A client takes what a durable subscription holds, at most `window` unanswered offers at a time.
+
+    It goes on after what was acknowledged, or, with `start` or `since_ms` (calendar time), from that position or time
+    on once more, as far back as events are held. Whoever was attached before is not any longer.
+    """
+
+    subscription: str
+    window: int = 256
+    start: int | None = None
+    since_ms: float | None = None
+
+
+class SubscriberDetached(Stimulus, frozen=True, gc=False):
+    """The client of a durable subscription is gone; what it did not answer will be offered again."""
+
+    subscription: str
+
+
+class OffersAcknowledged(Stimulus, frozen=True, gc=False):
+    """Offers were taken; positions that are not open mean nothing."""
+
+    subscription: str
+    positions: Sequence[int]
+
+
+class OfferRefused(Stimulus, frozen=True, gc=False):
+    """An offer could not be used; it is offered again, before anything new, or becomes a dead letter."""
+
+    subscription: str
+    position: int
+    reason: str = ""
 
 
 class PeerLost(Stimulus, frozen=True, gc=False):
@@ -125,6 +205,13 @@ class Persisted(Stimulus, frozen=True, gc=False):
     """What was to be persisted under this key is safe."""
 
     key: str
+
+
+class PersistFailed(Stimulus, frozen=True, gc=False):
+    """What was to be persisted under this key is not, say because the disk is full; nothing of it was written."""
+
+    key: str
+    reason: str
 
 
 class DelayMeasured(Stimulus, frozen=True, gc=False):
@@ -191,6 +278,53 @@ class Persist(Effect, frozen=True, gc=False):
 
     key: str
     data: bytes | None
+
+
+class PersistAll(Effect, frozen=True, gc=False):
+    """Keeps several changes, all of them or none; answered by `Persisted` or `PersistFailed` with this key.
+
+    The key names the write and is not itself kept.
+    """
+
+    key: str
+    changes: Sequence[tuple[str, bytes | None]]
+
+
+class Accept(Effect, frozen=True, gc=False):
+    """Tells whoever asked for a durable publish (its event's id) or subscription (its name) that it is safe."""
+
+    request: str
+
+
+class Offer(Effect, frozen=True, gc=False):
+    """Hands an event of a durable subscription to the attached client, which acknowledges or refuses it.
+
+    Positions ascend with the order of arrival at this node and have gaps; `attempt` counts from 1 and grows with
+    refusals. An event may be offered again after the client or the node was gone, at the same position.
+    """
+
+    subscription: str
+    position: int
+    event: Event
+    attempt: int = 1
+
+
+class DeadLetter(Effect, frozen=True, gc=False):
+    """Tells that an event was refused too often, and is now kept apart with the last reason."""
+
+    subscription: str
+    position: int
+    event: Event
+    refusals: int
+    reason: str
+
+
+class Expire(Effect, frozen=True, gc=False):
+    """Tells that waiting events of a durable subscription were dropped, because it held more than its policy allows."""
+
+    subscription: str
+    positions: Sequence[int]
+    reason: str
 
 
 class MeasureDelay(Effect, frozen=True, gc=False):

@@ -11,11 +11,17 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from siftcast.overlays.contract import (
+    Accept,
+    CancelTimer,
+    DeadLetter,
     Deliver,
+    Expire,
     Message,
     MessageReceived,
     NodeId,
+    Offer,
     Persist,
+    PersistAll,
     Persisted,
     Protocol,
     Refuse,
@@ -33,6 +39,9 @@ class Loopback:
     def __init__(self, nodes: Iterable[NodeId], factory: Callable[[NodeId], Protocol], seed: int = 0) -> None:
         self.protocols = {node: factory(node) for node in nodes}
         self.delivered: list[tuple[NodeId, str, str]] = []
+        self.offered: list[tuple[NodeId, Offer]] = []
+        self.told: list[tuple[NodeId, DeadLetter | Expire]] = []
+        self.accepted: list[tuple[NodeId, str]] = []
         self.refused: list[tuple[NodeId, str]] = []
         self.sent: list[tuple[NodeId, NodeId, Message]] = []
         self._random = Random(seed)
@@ -54,9 +63,15 @@ class Loopback:
                     self.delivered.extend((node, event.id, id) for id in ids)
                 case Refuse(request):
                     self.refused.append((node, request))
-                case Persist(key):
+                case Accept(request):
+                    self.accepted.append((node, request))
+                case Offer():
+                    self.offered.append((node, effect))
+                case DeadLetter() | Expire():
+                    self.told.append((node, effect))
+                case Persist(key) | PersistAll(key):
                     self.tell(node, Persisted(key))
-                case Spent() | SetTimer():
+                case Spent() | SetTimer() | CancelTimer():
                     pass
                 case _:
                     raise AssertionError(f"node {node} wants {effect}, which a loopback cannot do")
