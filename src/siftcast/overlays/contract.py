@@ -363,6 +363,13 @@ class Protocol(ABC):
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         """Takes in what happened, and says what is to be done about it. `now` is in milliseconds."""
 
+    def way_of(self, event: Event) -> str | None:
+        """A name for the way an event takes, in a scheme where events of one node may take several to another.
+
+        Two events of a node with the same way must pass the same nodes to each destination. None, if all do.
+        """
+        return None
+
     def state(self) -> Mapping[str, Any]:
         """Facts about what the node holds, for people and checkers; `entries` counts its routing state."""
         return {}

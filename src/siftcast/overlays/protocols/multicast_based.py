@@ -150,6 +150,10 @@ class MulticastBased(Protocol):
         found = self._own.match(event)
         return [Deliver(event, found)] if found else []
 
+    def way_of(self, event: Event) -> str | None:
+        """The group, whose tree is the way while its members stay the same; where some go straight, each its own."""
+        return event.id if self._unicast_below else str(self._groups.of_event(event.attributes))
+
     # -- subscriptions -----------------------------------------------------------------------------------
 
     def _members_of(self, group: int) -> tuple[NodeId, ...]:

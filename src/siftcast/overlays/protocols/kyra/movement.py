@@ -306,6 +306,15 @@ class SubscriptionMovement(Protocol):
 
     # -- facts -------------------------------------------------------------------------------------------
 
+    def way_of(self, event: Event) -> str | None:
+        """The proxy of each clique, which also decides about the tree, or about the backbone's way."""
+        attributes = event.attributes
+        if self._layout.space.off_grid(attributes) is not None:
+            return None  # it will be refused
+        proxies = [clique.proxy_of(attributes) for clique in self._layout.cliques if len(clique.members) > 1]
+        tree = self._layout.tree_of(attributes)
+        return f"{tree}:{'.'.join(map(str, proxies))}:{self._backbone.way_of(event) or ''}"
+
     def state(self) -> Mapping[str, Any]:
         """`entries` are the backbone's and the parts of other servers; `proxied` are all parts held here."""
         inner = dict(self._backbone.state())

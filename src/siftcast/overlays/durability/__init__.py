@@ -1,0 +1,50 @@
+"""Durability as protocol state: `Durable` wraps a node of any scheme, and what it promises survives power cuts.
+
+    client ──publish──▶ ┌────────── Durable ──────────┐ ──Relay──▶ neighbour's Durable
+           ◀──Accept──  │  scheme (routes, matches)   │ ◀─Acknowledge─
+    client ◀──Offer───  │  queues  outboxes  routing  │
+           ──answer──▶  └──────────────┬──────────────┘
+                                       │ PersistAll, Persisted
+                                     disk
+
+One rule carries everything: *nothing leaves a node before what it follows from is on its disk* (`ledger`). All changes
+of a group of stimuli are one write, kept as a whole or not at all. So a power cut takes a node back to a moment of its
+past from which nobody has heard anything later, and whoever it did not answer tells it again. A crash is then nothing
+but a pause, links are reliable and in order (`link`, `streams`, `relaying`), and the scheme inside runs as in a network
+without faults, where its conformance suite shows that each event reaches exactly the matching subscribers.
+
+What is promised:
+
+- An event is accepted once it is safe at the node that took it. It reaches every durable subscription that this node
+  knew of then, however many nodes are down in between, if they come back with their disks.
+- A subscription is known to a node only when all nodes on the way to it have it on disk (`routing_memory`), so no event
+  that was sent towards it can end at a node that forgot it.
+- A durable subscription holds its events until they are acknowledged or its limits drop them, which is told. It is
+  offered each once, again after a refusal or if the client or the node was gone meanwhile, at the same position.
+- Events of a publisher come in the order in which they were accepted, if it stays at one node (`order`).
+- An event published again under its id counts once, as long as the id is remembered (`id_memory`).
+- Ephemeral events and subscriptions cost no write and wait for none: at most once. An ephemeral event that meets a
+  durable subscription is durable from there on.
+
+States of an event at a node: taken → staged → safe → relayed → acknowledged by the neighbour (and, where order asks for
+it, finished beyond it) → forgotten. States of an event in a queue: waiting → open → acknowledged (history) → dropped,
+or open → refused → open … → dead letter.
+
+What is not: a disk that is lost takes with it what only it had. A node that comes back without its disk is introduced
+anew by its neighbours, but relays that reach it before that end there.
+
+    ledger.py               group commit, effects held until safe
+    streams.py, link.py     numbered streams; one neighbour
+    relaying.py             all neighbours: outboxes, patience
+    routing_memory.py       what neighbours announced
+    id_memory.py            ids that were seen
+    order.py                fences where ways differ
+    event_log.py, subscription_queue.py, queues.py    durable subscriptions
+    durable.py              the protocol; settings.py its numbers; messages.py what its nodes say
+"""
+
+from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
+from siftcast.overlays.durability.settings import DEFAULTS, Settings
+
+__all__ = ["DEFAULTS", "DURABLE_MESSAGES", "Acknowledge", "ControlRelay", "Durable", "Greet", "Relay", "Settings"]

@@ -1,0 +1,61 @@
+"""What durable nodes say to each other: a scheme's own messages with numbers, and how far they were taken."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from siftcast.overlays.contract import Message
+
+Epoch = tuple[int, int, int]
+"""When a stream of control messages began: the sender's lineage, its life, and how often it began anew in that life."""
+
+
+class Relay(Message, frozen=True, gc=False):
+    """A message that must not be lost: it is on the sender's disk until the receiver has it on its own.
+
+    Numbers ascend by one on each link for as long as the sender keeps its disk, which `lineage` stands for. All before
+    `base` were acknowledged. With `fenced`, the sender waits until it is finished everywhere beyond the receiver too.
+    """
+
+    control: ClassVar[bool] = False
+
+    lineage: int
+    base: int
+    number: int
+    content: Message
+    fenced: bool = False
+
+    @property
+    def event_id(self) -> str | None:
+        return self.content.event_id
+
+    @property
+    def overhead_bytes(self) -> int:
+        return self.content.overhead_bytes
+
+
+class ControlRelay(Message, frozen=True, gc=False):
+    """A message about routing, in its place among those of its epoch. A new epoch begins with an introduction."""
+
+    epoch: Epoch
+    number: int
+    content: Message
+
+
+class Greet(Message, frozen=True, gc=False):
+    """Asks a node that was out of reach how far it has taken what was sent to it."""
+
+
+class Acknowledge(Message, frozen=True, gc=False):
+    """How far the sender of this, whose own lineage is `keeper`, has on its disk what the receiver sent it.
+
+    Relays of `lineage` up to `kept` are safe, and finished but for `unfinished`; so are control messages of `epoch` up
+    to `control_kept`.
+    """
+
+    keeper: int
+    lineage: int
+    kept: int
+    unfinished: tuple[int, ...]
+    epoch: Epoch
+    control_kept: int

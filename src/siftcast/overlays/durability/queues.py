@@ -1,0 +1,208 @@
+"""All durable subscriptions of a node: events go in by name, offers come out.
+
+An event that comes a second time, by its id, is not taken again (`IdMemory`). What is refused too often becomes a dead
+letter, kept under `dead/position/name` with the last reason. What goes beyond a subscription's limits is dropped, and
+that is told if it was not acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.contract import DeadLetter, Effect, Expire, Offer, QueuePolicy, Refuse, SetTimer
+from siftcast.overlays.durability.event_log import EventLog
+from siftcast.overlays.durability.id_memory import IdMemory
+from siftcast.overlays.durability.ledger import Ledger
+from siftcast.overlays.durability.subscription_queue import SubscriptionQueue
+from siftcast.overlays.wire_format import decode_event, encode_event
+
+RETENTION_TIMER = "durable/retention"
+_RETENTION_MS_MIN = 1_000.0
+
+
+class SubscriptionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A durable subscription on disk."""
+
+    filter: str
+    subscriber: str
+    delay_ms_max: float | None
+    policy: QueuePolicy
+    born: int
+
+
+class Queues:
+    """Durable subscriptions by name. Effects go to `out`, which the owner holds until all is safe."""
+
+    def __init__(self, ledger: Ledger, ids_max: int) -> None:
+        self.out: list[Effect] = []
+        self._ledger = ledger
+        self._log = EventLog(ledger)
+        self._seen = IdMemory(ledger, "logged", ids_max)
+        self._queues: dict[str, SubscriptionQueue] = {}
+        self._dead: dict[str, dict[int, DeadLetter]] = {}
+        self._timer_set = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._queues
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    @property
+    def unanswered(self) -> dict[str, int]:
+        """How many events each subscription waits for an answer to."""
+        return {name: queue.unanswered for name, queue in self._queues.items()}
+
+    def dead_letters(self, name: str) -> tuple[DeadLetter, ...]:
+        """What a subscription refused too often, the oldest first."""
+        return tuple(self._dead.get(name, {}).values())
+
+    # -- subscriptions -----------------------------------------------------------------------------------
+
+    def restore(self, records: Mapping[str, bytes]) -> list[Subscription]:
+        """Takes up the subscriptions of an earlier life, with all they held."""
+        for key, data in records.items():
+            room, _, name = key.partition("/")
+            if room == "subscription":
+                record = msgspec.msgpack.decode(data, type=SubscriptionRecord)
+                item = Subscription(name, Filter.parse(record.filter), record.subscriber, record.delay_ms_max)
+                self._queues[name] = SubscriptionQueue(item, record.policy, record.born, self._log, self._ledger)
+            elif room == "dead":
+                position, _, name = name.partition("/")
+                event, refusals, reason = msgspec.msgpack.decode(data, type=tuple[bytes, int, str])
+                letter = DeadLetter(name, int(position), decode_event(event), refusals, reason)
+                self._dead.setdefault(name, {})[int(position)] = letter
+        for name, queue in self._queues.items():
+            if (cursor := records.get(f"cursor/{name}")) is not None:
+                queue.restore(cursor)
+        for name, letters in self._dead.items():
+            self._dead[name] = dict(sorted(letters.items()))
+        for place, names in self._log.restore(records):
+            for name in names:
+                if name in self._queues:
+                    self._queues[name].take_up(place)
+        self._log.sweep()
+        self._seen.restore(records)
+        return [queue.subscription for queue in self._queues.values()]
+
+    def subscribe(self, subscription: Subscription, policy: QueuePolicy) -> None:
+        """Makes a durable subscription, or changes one."""
+        name = subscription.id
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = SubscriptionQueue(subscription, policy, self._log.last, self._log, self._ledger)
+            self._queues[name] = queue
+        queue.subscription, queue.policy = subscription, policy
+        record = SubscriptionRecord(
+            str(subscription.filter), subscription.subscriber, subscription.delay_ms_max, policy, queue.born
+        )
+        self._ledger.put(f"subscription/{name}", msgspec.msgpack.encode(record))
+        queue.keep()
+
+    def unsubscribe(self, name: str) -> None:
+        """Ends a durable subscription and drops all it holds."""
+        self._queues.pop(name).clear()
+        # A cursor that is still to be written would come back after its subscription is gone.
+        self._ledger.later(f"cursor/{name}", lambda: self._ledger.forget(f"cursor/{name}"))
+        self._ledger.forget(f"subscription/{name}")
+        for position in self._dead.pop(name, {}):
+            self._ledger.forget(f"dead/{position}/{name}")
+
+    # -- events ------------------------------------------------------------------------------------------
+
+    def append(self, event: Event, names: Sequence[str], clock_ms: float) -> None:
+        """Takes in an event for some of the subscriptions, unless it was seen before."""
+        if event.id in self._seen:
+            return
+        position = self._log.append(event, names, clock_ms)
+        if event.id:
+            self._seen.add(event.id)
+        for name in names:
+            queue = self._queues[name]
+            queue.append(position)
+            self._trim(queue, clock_ms)
+            self._pump(queue)
+
+    def _pump(self, queue: SubscriptionQueue) -> None:
+        for position in queue.offers():
+            attempt = queue.refusals.get(position, 0) + 1
+            self.out.append(Offer(queue.subscription.id, position, self._log[position].event, attempt))
+
+    # -- clients -----------------------------------------------------------------------------------------
+
+    def attach(self, name: str, window: int, start: int | None, since_ms: float | None) -> None:
+        """A client takes offers, from where the last one was or from further back."""
+        queue = self._queues.get(name)
+        if queue is None:
+            self.out.append(Refuse(name, f"there is no durable subscription '{name}'"))
+            return
+        if window < 1:
+            self.out.append(Refuse(name, f"a client takes at least one offer at a time, not {window}"))
+            return
+        if start is not None or since_ms is not None:
+            queue.rewind(
+                position
+                for position in list(queue.history)
+                if (start is None or position >= start)
+                and (since_ms is None or self._log[position].time_ms >= since_ms)
+            )
+        queue.attach(window)
+        self._pump(queue)
+
+    def detach(self, name: str) -> None:
+        """A client is gone."""
+        if name in self._queues:
+            self._queues[name].detach()
+
+    def acknowledge(self, name: str, positions: Iterable[int], clock_ms: float) -> None:
+        """A client took offers."""
+        queue = self._queues.get(name)
+        if queue is not None:
+            queue.acknowledge(positions)
+            self._trim(queue, clock_ms)
+            self._pump(queue)
+
+    def refuse(self, name: str, position: int, reason: str) -> None:
+        """A client refused an offer."""
+        queue = self._queues.get(name)
+        refusals = queue.refuse(position) if queue is not None else None
+        if queue is None or refusals is None:
+            return
+        if refusals >= queue.policy.refusals_max:
+            self._bury(queue, DeadLetter(name, position, self._log[position].event, refusals, reason))
+        self._pump(queue)
+
+    def _bury(self, queue: SubscriptionQueue, letter: DeadLetter) -> None:
+        queue.discard(letter.position)
+        self.out.append(letter)
+        letters = self._dead.setdefault(letter.subscription, {})
+        letters[letter.position] = letter
+        record = msgspec.msgpack.encode((encode_event(letter.event), letter.refusals, letter.reason))
+        self._ledger.put(f"dead/{letter.position}/{letter.subscription}", record)
+        while len(letters) > queue.policy.dead_letters_max:
+            oldest = next(iter(letters))
+            del letters[oldest]
+            self._ledger.forget(f"dead/{oldest}/{letter.subscription}")
+
+    # -- limits ------------------------------------------------------------------------------------------
+
+    def _trim(self, queue: SubscriptionQueue, clock_ms: float) -> None:
+        if expired := queue.trim(clock_ms):
+            self.out.append(Expire(queue.subscription.id, expired, "it held more than its policy allows"))
+
+    def expire(self, clock_ms: float) -> None:
+        """The timer fired: drops what is too old."""
+        self._timer_set = False
+        for queue in self._queues.values():
+            self._trim(queue, clock_ms)
+
+    def watch(self, clock_ms: float) -> list[Effect]:
+        """Sets the timer for the event that is the first to be too old; to be called after each stimulus."""
+        if self._timer_set or not len(self._log):
+            return []
+        due = min(queue.oldest_ms + queue.policy.age_ms_max for queue in self._queues.values())
+        self._timer_set = True
+        return [SetTimer(RETENTION_TIMER, max(_RETENTION_MS_MIN, due - clock_ms))]

@@ -1,0 +1,129 @@
+"""What neighbours announced, kept so that a node that restarts does not route on empty tables.
+
+A control message changes rows of a table: it puts some, removes some, or (`anew`) names all there are. The rows are
+kept one record each, `route/sender/table/id`; on restart each table is handed to the fresh scheme as one message, as if
+the neighbour had just introduced itself. So what is kept grows with the routing state and not with its history.
+
+`RULES` says for each kind of message what it does to rows. A message without a rule is soft state: its scheme must win
+it back when it meets a neighbour again (`PeerFound`), and may lose durable events until then. A scheme whose tables are
+made by messages of its own adds its rules here.
+
+Rejected: a log of all control messages, which must be compacted, and for that understood as here; a picture of the
+scheme's insides, which ties the disk to its classes; holding events back until all neighbours have introduced
+themselves, which lets one neighbour that is gone stop all others.
+
+Cost: one record, and one entry in memory beside that of the scheme, for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from siftcast.model import Filter
+from siftcast.overlays.contract import Message, MessageReceived, NodeId
+from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.ledger import Ledger
+from siftcast.overlays.messages import Advertise, Announce, Entry, Retract, Unadvertise
+from siftcast.overlays.protocols.kyra.messages import Entrust, Withdraw
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a message does to the rows of a table; a table of None stands for all of the sender's of that kind."""
+
+    kind: str
+    table: tuple[Any, ...] | None
+    put: tuple[Entry, ...] = ()
+    removed: tuple[str, ...] = ()
+    anew: bool = False
+
+
+Rule = Callable[[Any], Change]
+RULES: Mapping[type[Message], Rule] = MappingProxyType(
+    {
+        Announce: lambda told: Change("announce", (told.network,), told.entries, anew=told.anew),
+        Retract: lambda told: Change("announce", (told.network,), removed=told.ids),
+        Advertise: lambda told: Change("advertise", (told.network,), told.entries, anew=told.anew),
+        Unadvertise: lambda told: Change("advertise", (told.network,), removed=told.ids),
+        Entrust: lambda told: Change("entrust", (told.origin, int(told.outside)), told.entries, anew=told.anew),
+        Withdraw: lambda told: Change("entrust", None, removed=told.ids),
+    }
+)
+REBUILT: Mapping[str, Callable[[tuple[int, ...], tuple[Entry, ...]], Message]] = MappingProxyType(
+    {
+        "announce": lambda table, entries: Announce(entries, table[0], anew=True),
+        "advertise": lambda table, entries: Advertise(entries, table[0], anew=True),
+        "entrust": lambda table, entries: Entrust(table[0], entries, bool(table[1]), anew=True),
+    }
+)
+_Place = tuple[NodeId, str, tuple[int, ...]]
+
+
+class RoutingMemory:
+    """The rows behind a node's routing tables."""
+
+    __slots__ = ("_ledger", "_node", "_tables")
+
+    def __init__(self, ledger: Ledger, node: NodeId) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._tables: dict[_Place, dict[str, Entry]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(table) for table in self._tables.values())
+
+    def note(self, sender: NodeId, message: Message) -> None:
+        """Stages what a message changes."""
+        if isinstance(message, Parcel):
+            if self._node in message.destinations or not message.destinations:
+                self.note(sender, message.content)
+            return
+        rule = RULES.get(type(message))
+        if rule is None:
+            return
+        change = rule(message)
+        if change.table is None:
+            for place in [each for each in self._tables if each[:2] == (sender, change.kind)]:
+                self._remove(place, change.removed)
+            return
+        place = sender, change.kind, change.table
+        if change.anew:
+            kept = {entry[0] for entry in change.put}
+            self._remove(place, [id for id in self._tables.get(place, ()) if id not in kept])
+        self._remove(place, change.removed)
+        self._put(place, change.put)
+
+    def _put(self, place: _Place, entries: tuple[Entry, ...]) -> None:
+        table = self._tables.setdefault(place, {})
+        for entry in entries:
+            if table.get(entry[0]) != entry:
+                table[entry[0]] = entry
+                self._ledger.put(_key(place, entry[0]), msgspec.msgpack.encode((str(entry[1]), entry[2])))
+
+    def _remove(self, place: _Place, ids: tuple[str, ...] | list[str]) -> None:
+        table = self._tables.get(place, {})
+        for id in ids:
+            if table.pop(id, None) is not None:
+                self._ledger.forget(_key(place, id))
+
+    def restore(self, records: Mapping[str, bytes]) -> Iterator[MessageReceived]:
+        """The messages that build the tables of an earlier life."""
+        for key, data in records.items():
+            if not key.startswith("route/"):
+                continue
+            _, sender, kind, table, id = key.split("/", 4)
+            text, origin = msgspec.msgpack.decode(data, type=tuple[str, int])
+            place = int(sender), kind, tuple(int(part) for part in table.split("."))
+            self._tables.setdefault(place, {})[id] = (id, Filter.parse(text), origin)
+        for (sender_, kind, table_), rows in self._tables.items():
+            yield MessageReceived(sender_, REBUILT[kind](table_, tuple(rows.values())))
+
+
+def _key(place: _Place, id: str) -> str:
+    sender, kind, table = place
+    return f"route/{sender}/{kind}/{'.'.join(map(str, table))}/{id}"

@@ -1,0 +1,31 @@
+"""How patient a durable node is, and how much it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`window` relays are under way to a neighbour at a time; `waiting_max` may wait before publishers are refused.
+
+    `ids_max` is how many ids of events a node recognises when they come again, of those accepted and of those in its
+    queues each. Without `ordered`, events of one publisher may overtake each other where they take different ways.
+    """
+
+    window: int = 256
+    resend_ms: float = 500.0
+    resend_ms_max: float = 30_000.0
+    retry_ms: float = 1_000.0
+    waiting_max: int = 1_000_000
+    ids_max: int = 100_000
+    ordered: bool = True
+
+    def __post_init__(self) -> None:
+        if self.window < 1 or self.waiting_max < 1 or self.ids_max < 1:
+            raise ValueError("window, waiting_max and ids_max are at least 1")
+        if not 0 < self.resend_ms <= self.resend_ms_max or not self.retry_ms > 0:
+            raise ValueError("delays are positive, and resend_ms is at most resend_ms_max")
+
+
+DEFAULTS = Settings()
