@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from siftcast.overlays.contract import (
+    Accept,
+    DeadLetter,
+    DurableSubscribeRequested,
+    Effect,
+    Expire,
     NodeId,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
     PeerFound,
     PeerLost,
     PublishRequested,
     Stimulus,
+    SubscriberAttached,
+    SubscriberDetached,
     SubscribeRequested,
     UnsubscribeRequested,
 )
@@ -41,10 +51,45 @@ def note_request(
         case UnsubscribeRequested(ids):
             for id in ids:
                 note("unsubscribed", id)
+        case DurableSubscribeRequested(subscription):
+            note("subscribed durably", trace.keep_subscription(subscription) if heard else subscription.id)
+        case OffersAcknowledged(name, positions):
+            for position in positions:
+                note("acknowledged", offer_key(name, position))
+        case OfferRefused(name, position):
+            note("offer refused", offer_key(name, position))
+        case SubscriberAttached(name, _, start, since_ms):
+            note("attached" if start is None and since_ms is None else "replayed", name)
+        case SubscriberDetached(name):
+            note("detached", name)
         case PeerLost(peer):
             note("peer lost", None, peer)
         case PeerFound(peer):
             note("peer found", None, peer)
+
+
+def note_durable(trace: Trace, now: float, node: NodeId, effect: Effect) -> None:
+    """Writes down what a node tells its clients about durable events and subscriptions."""
+
+    def note(kind: str, name: str | None, event: str | None) -> None:
+        trace.records.append((now, kind, node, None, name, event, 0, 0, 0))
+
+    match effect:
+        case Accept(request):
+            is_event = request in trace.events
+            note("accepted", None if is_event else request, request if is_event else None)
+        case Offer(name, position, event):
+            note("offered", offer_key(name, position), event.id)
+        case DeadLetter(name, position, event):
+            note("dead letter", offer_key(name, position), event.id)
+        case Expire(name, positions):
+            for position in positions:
+                note("expired", offer_key(name, position), None)
+
+
+def offer_key(name: str, position: int) -> str:
+    """How records name an offer: durable subscription and position."""
+    return f"{name}@{position}"
 
 
 def tell_story(trace: Trace, now: float, node: NodeId, stimulus: Any, error: Exception) -> str:

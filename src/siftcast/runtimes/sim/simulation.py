@@ -5,10 +5,10 @@ same seed and the same schedule give the same trace, record for record (`Trace.d
 only by their contract, and messages only as things that take time.
 
 What a network may do to messages is in `wire`; what may happen to nodes is scheduled: `crash`, `restart`, `join`,
-`leave`, `cut` and `heal` a partition. A node that crashes loses everything but what it persisted, and what was not yet
-on disk is lost too, as are the answers it still waited for. Whoever exchanged messages with a node that is gone or cut
-off is told by `PeerLost` after `detect_ms`, and by `PeerFound` when it is back. A message under way reaches whoever
-runs at its destination when it arrives, be it a later incarnation.
+`leave`, `cut` and `heal` a partition. A node that crashes loses everything but what it persisted, and the answers it
+still waited for; what was on its way to the disk is for `disks` to decide. Whoever exchanged messages with a node that
+is gone or cut off is told by `PeerLost` after `detect_ms`, and by `PeerFound` when it is back. A message under way
+reaches whoever runs at its destination when it arrives, be it a later incarnation.
 
 Cost: a few microseconds a message beside what the protocol takes, of which the trace is the largest part.
 """
@@ -24,17 +24,23 @@ import numpy as np
 from siftcast.matching.matcher import collector_paused
 from siftcast.model import Event, Subscription
 from siftcast.overlays.contract import (
+    Accept,
     CancelTimer,
+    DeadLetter,
     DelayMeasured,
     Deliver,
     Effect,
+    Expire,
     InferRoute,
     MeasureDelay,
     MessageReceived,
     NodeId,
+    Offer,
     PeerLost,
     Persist,
+    PersistAll,
     Persisted,
+    PersistFailed,
     Protocol,
     PublishRequested,
     Refuse,
@@ -49,9 +55,11 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.trace import Trace
+from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.contacts import Contacts
+from siftcast.runtimes.sim.disks import Disks, Write
 from siftcast.runtimes.sim.errors import SimulationError
-from siftcast.runtimes.sim.recording import NOBODY, note_request, tell_story
+from siftcast.runtimes.sim.recording import NOBODY, note_durable, note_request, tell_story
 from siftcast.runtimes.sim.wire import NO_FAULTS, Faults, Network, UniformNetwork, Wire
 
 Factory = Callable[[NodeId], Protocol]
@@ -63,14 +71,6 @@ class _Alarm(NamedTuple):
 
     name: str
     token: int
-
-
-class _Written(NamedTuple):
-    """Data that reaches the disk, if the node has not gone down since."""
-
-    life: int
-    key: str
-    data: bytes | None
 
 
 class _Answer(NamedTuple):
@@ -113,7 +113,9 @@ class Simulation:
         self._heap: list[tuple[float, int, NodeId, Any]] = []
         self._count = 0
         self._timers: dict[NodeId, dict[str, int]] = {}
-        self._disks: dict[NodeId, dict[str, bytes]] = {}
+        # A generator of its own, so that what a network does to messages does not depend on what nodes write.
+        self._disks = Disks(faults.write_survives, np.random.default_rng((seed, 1)))
+        self._clients: dict[NodeId, dict[str, DurableClient]] = {}
         self._lives: dict[NodeId, int] = {}
         for node in nodes:
             self._start(node)
@@ -136,6 +138,24 @@ class Simulation:
         """Has a publisher of a node publish, now or later."""
         self.at(self.now if at_ms is None else at_ms, node, PublishRequested(event))
 
+    def serve(self, node: NodeId, client: DurableClient, at_ms: float | None = None) -> None:
+        """Has a client take the offers of a durable subscription of a node, from now or later on."""
+
+        def serve() -> None:
+            self._clients.setdefault(node, {})[client.name] = client
+            if node in self.protocols:
+                self._answer(node, *client.attach())
+
+        self._schedule(self.now if at_ms is None else at_ms, NOBODY, serve)
+
+    def fill_disk(self, node: NodeId, at_ms: float) -> None:
+        """Lets no write of a node succeed any more."""
+        self._schedule(at_ms, NOBODY, lambda: self._disks.fill(node, full=True))
+
+    def free_disk(self, node: NodeId, at_ms: float) -> None:
+        """Lets writes of a node succeed again."""
+        self._schedule(at_ms, NOBODY, lambda: self._disks.fill(node, full=False))
+
     def crash(self, node: NodeId, at_ms: float) -> None:
         """Takes a node down; all it did not persist is lost."""
         self._schedule(at_ms, NOBODY, lambda: self._stop(node, "crashed"))
@@ -145,7 +165,7 @@ class Simulation:
 
         def leave() -> None:
             self._stop(node, "left")
-            self._disks.pop(node, None)
+            self._disks.destroy(node)
 
         self._schedule(at_ms, NOBODY, leave)
 
@@ -229,12 +249,12 @@ class Simulation:
                 return
             del timers[item.name]
             item = TimerFired(item.name)
-        elif kind is _Written or kind is _Answer:
+        elif kind is Write or kind is _Answer:
             if self._lives[node] != item.life:
                 return
-            if kind is _Written:
-                self._keep(node, item.key, item.data)
-                item = Persisted(item.key)
+            if kind is Write:
+                safe = self._disks.end(node, item)
+                item = Persisted(item.key) if safe else PersistFailed(item.key, "the disk is full")
             else:
                 item = item.stimulus
         protocol = self.protocols.get(node)
@@ -295,8 +315,16 @@ class Simulation:
                 self._push(self.now + after_ms, node, _Alarm(name, token))
             case CancelTimer(name):
                 self._timers.get(node, {}).pop(name, None)
+            case PersistAll(key, changes):
+                self._write(node, key, changes)
             case Persist(key, data):
-                self._push(self.now + self._faults.disk_ms, node, _Written(self._lives[node], key, data))
+                self._write(node, key, ((key, data),))
+            case Offer(name):
+                note_durable(self.trace, self.now, node, effect)
+                if (client := self._clients.get(node, {}).get(name)) is not None:
+                    self._answer(node, *client.answer(effect))
+            case Accept() | DeadLetter() | Expire():
+                note_durable(self.trace, self.now, node, effect)
             case MeasureDelay(peer):
                 there = peer in self.protocols and self._wire.joins(node, peer)
                 delay = self._wire.latency_ms(node, peer)
@@ -309,6 +337,11 @@ class Simulation:
                 self._note("refused", node, None, None, request)
             case _:
                 raise SimulationError(f"node {node} wants {effect!r}, which the simulator cannot do")
+
+    def _write(self, node: NodeId, key: str, changes: Sequence[tuple[str, bytes | None]]) -> None:
+        write = Write(self._lives[node], key, changes)
+        self._disks.begin(node, write)
+        self._push(self.now + self._faults.disk_ms, node, write)
 
     def _infer(self, node: NodeId, peer: NodeId) -> None:
         routers = getattr(self._wire.network, "routers_between", None)
@@ -328,15 +361,18 @@ class Simulation:
             raise SimulationError(f"nodes are numbered from 0, so there cannot be a node {node}")
         self.protocols[node] = self._factory(node)
         self._lives[node] = self._lives.get(node, 0) + 1
-        self._push(self.now, node, Started(dict(self._disks.get(node, {}))))
+        self._push(self.now, node, Started(self._disks.content(node)))
         if kind is not None:
             self._note(kind, node)
             self._tell(self._contacts.news(node))
+        for client in self._clients.get(node, {}).values():
+            self._answer(node, *client.attach())
 
     def _stop(self, node: NodeId, kind: str) -> None:
         if self.protocols.pop(node, None) is None:
             raise SimulationError(f"node {node} is not running")
         self._lives[node] += 1
+        self._disks.cut_power(node)
         self._timers.pop(node, None)
         self._note(kind, node)
         self._tell(self._contacts.news(node))
@@ -353,13 +389,6 @@ class Simulation:
     def _tell_of_miss(self, node: NodeId, other: NodeId) -> None:
         if self._contacts.miss(node, other) and node in self.protocols:
             self._answer(node, self._faults.detect_ms, PeerLost(other))
-
-    def _keep(self, node: NodeId, key: str, data: bytes | None) -> None:
-        disk = self._disks.setdefault(node, {})
-        if data is None:
-            disk.pop(key, None)
-        else:
-            disk[key] = data
 
     # -- the heap and the record ---------------------------------------------------------------------
 

@@ -40,15 +40,21 @@ class UniformNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What may happen to a message. Without `reorder`, jitter never lets a message overtake another of its link."""
+    """What may happen to messages and writes. Without `reorder`, jitter lets no message overtake another of its link.
+
+    `write_survives` is the chance that a write under way at a power cut was just done.
+    """
 
     loss: float = 0.0
     jitter_ms: float = 0.0
     reorder: bool = False
     detect_ms: float = 100.0
     disk_ms: float = 1.0
+    write_survives: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.write_survives <= 1:
+            raise ValueError(f"a chance lies between 0 and 1, not {self.write_survives}")
         if not 0 <= self.loss < 1:
             raise ValueError(f"a share of lost messages lies in [0, 1), not {self.loss}")
         for name in ("jitter_ms", "detect_ms", "disk_ms"):

@@ -1,12 +1,14 @@
 """Checkers: functions that read a trace and say what it shows. None of them knows a protocol.
 
 exactly_once.py     was each event delivered to exactly the matching subscribers, once?
+durable_delivery.py was each durable subscription offered what it was promised, in order?
 stress.py           load of servers and links, normalised resource usage
 notification.py     traffic for each subscription notified, false positives
 work.py             routing state, matching load, delays
 story.py            one event, hop by hop
 """
 
+from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
 from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
 from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
@@ -14,6 +16,7 @@ from siftcast.runtimes.sim.checkers.stress import Spread, arc_stress, link_stres
 from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routing_state
 
 __all__ = [
+    "DurableDelivery",
     "ExactlyOnce",
     "Hop",
     "NotificationCost",
@@ -21,6 +24,7 @@ __all__ = [
     "Violation",
     "arc_stress",
     "delays_ms",
+    "durable_delivery",
     "exactly_once",
     "hops_of",
     "link_stress",

@@ -71,6 +71,9 @@ def _lines(trace: Trace, event: str) -> Iterator[str]:
             "dropped": f"node {node} is down and does not get it from {peer}",
             "missed": f"node {node} is down and does not publish it",
             "refused": f"node {node} refuses to publish it",
+            "accepted": f"node {node} has it on disk",
+            "offered": f"node {node} offers it as {row['message']}",
+            "dead letter": f"node {node} gives it up as {row['message']}",
         }
         told.append((row["time_ms"], words.get(row["kind"], f"node {node}: {row['kind']}")))
     table = trace.delivery_table()
