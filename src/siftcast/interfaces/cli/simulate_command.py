@@ -121,17 +121,16 @@ def _show(run: ScenarioRun, verdict: Verdict) -> None:
 
 def _show_failure(verdict: Verdict, scenario: Path, seed: int) -> None:
     console = err()
-    for violation in verdict.deliveries.violations[:_STORIES]:
+    for violation in verdict.violations[:_STORIES]:
         console.print(Text(str(violation)), soft_wrap=True)
-    found = verdict.deliveries
-    hidden = found.missing + found.duplicate + found.wrong - min(_STORIES, len(found.violations))
+    hidden = verdict.faults - min(_STORIES, len(verdict.violations))
     if hidden > 0:
         console.print(Text(f"… and {hidden:,} more", "dim"))
     failed = ", ".join(line.name for line in verdict.lines if line.ok is False)
     console.print(Text(f"failed: {failed}", "bold red"))
     command = f"siftcast simulate {shlex.quote(str(scenario))} --seed {seed}"
-    if verdict.deliveries.violations:
-        command += f" --event {shlex.quote(verdict.deliveries.violations[0].event)}"
+    if verdict.violations:
+        command += f" --event {shlex.quote(verdict.violations[0].event)}"
     console.print(Text.assemble("replay: ", (command, "cyan")), soft_wrap=True)
 
 

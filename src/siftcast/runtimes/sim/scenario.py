@@ -50,12 +50,13 @@ class SchemeSpec(Spec, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(Spec, frozen=True, kw_only=True):
-    """Who wants what, and what is published when."""
+    """Who wants what, and what is published when; with `durable`, all of it durably, to clients that acknowledge."""
 
     preset: str
     events: Count
     subscriptions: Count
     interval_ms: Milliseconds = 10.0
+    durable: bool = False
     options: dict[str, Any] = {}
 
 
@@ -67,6 +68,7 @@ class FaultSpec(Spec, frozen=True, kw_only=True):
     reorder: bool = False
     detect_ms: Milliseconds = 100.0
     disk_ms: Milliseconds = 1.0
+    write_survives: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 class Step(Spec, frozen=True, kw_only=True):

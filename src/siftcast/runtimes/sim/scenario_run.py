@@ -4,8 +4,9 @@
     2. publish     events every `interval_ms`, the schedule counted from the first; then until nothing is left to do
 
 The seed goes into independent streams (network, workload, faults, plan), so that the same seed gives the same network
-to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the servers.
-A server that restarts or joins has its subscribers back after `resubscribe_ms`.
+to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the servers. A
+server that restarts or joins has its subscribers back after `resubscribe_ms`; durable subscriptions it has itself, but
+for a server that joins without a disk.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
-from siftcast.overlays.contract import AdvertiseRequested
-from siftcast.overlays.schemes import Layout, scheme
+from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested
+from siftcast.overlays.durability import Durable
+from siftcast.overlays.schemes import Factory, Layout, scheme
+from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.layouts import Measurements, lay_out, server_of
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.simulation import Simulation
@@ -56,6 +59,11 @@ class ScenarioRun:
     subscriptions: dict[int, list[Subscription]]
     state_after_subscribing: list[int] = field(default_factory=list)
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether everything is published and subscribed to durably."""
+        return self.file.scenario.workload.durable
+
 
 def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     """Builds everything a scenario names; what cannot be built is an error about its key."""
@@ -74,7 +82,11 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         file,
         "scheme.options",
         lambda: Simulation(
-            range(underlay.servers), chosen.make(layout, options), underlay, seed=fault_seed, faults=faults
+            range(underlay.servers),
+            _nodes(chosen.make(layout, options), durable=scenario.workload.durable),
+            underlay,
+            seed=fault_seed,
+            faults=faults,
         ),
     )
     wanted: dict[int, list[Subscription]] = {}
@@ -100,7 +112,10 @@ def subscribe(run: ScenarioRun, report: Report | None = None) -> None:
     """The first phase: everybody subscribes, and the network settles."""
     simulation = run.simulation
     for server, items in sorted(run.subscriptions.items()):
-        simulation.subscribe(server, *items)
+        _subscribe(run, server, items, simulation.now)
+        if run.is_durable:
+            for item in items:
+                simulation.serve(server, DurableClient(item.id))
     simulation.run(run.file.scenario.timing.subscribe_ms, _progress("subscribing", report))
     run.state_after_subscribing = [
         int(simulation.protocols[node].state().get("entries", 0)) for node in sorted(simulation.protocols)
@@ -113,10 +128,12 @@ def schedule(run: ScenarioRun) -> float | None:
     # Everybody had time to settle before the first event, so that all subscriptions count for it.
     start = simulation.now + scenario.checks.settle_ms
     for number, row in enumerate(run.workload.events.to_pylist()):
-        server = server_of(row.pop("publisher"), run.underlay.servers)
+        publisher = row.pop("publisher") or ""
+        server = server_of(publisher, run.underlay.servers)
         id = str(row.pop("event_id"))
-        event = Event({name: value for name, value in row.items() if value is not None}, id)
-        simulation.publish(server, event, at_ms=start + number * scenario.workload.interval_ms)
+        event = Event({name: value for name, value in row.items() if value is not None}, id, publisher)
+        at_ms = start + number * scenario.workload.interval_ms
+        simulation.at(at_ms, server, PublishRequested(event, scenario.workload.durable))
     for step in scenario.schedule:
         _schedule(run, step, start + step.at_ms)
     until = scenario.timing.publish_ms
@@ -137,15 +154,28 @@ def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
             simulation.leave(node, at_ms)
         case "restart" | "join":
             (simulation.restart if step.do == "restart" else simulation.join)(node, at_ms)
-            simulation.subscribe(node, *items, at_ms=at_ms + run.file.scenario.timing.resubscribe_ms)
+            if step.do == "join" or not run.is_durable:
+                _subscribe(run, node, items, at_ms + run.file.scenario.timing.resubscribe_ms)
         case "cut":
             simulation.cut(step.groups or [], at_ms)
         case "heal":
             simulation.heal(at_ms)
         case "subscribe":
-            simulation.subscribe(node, *items, at_ms=at_ms)
+            _subscribe(run, node, items, at_ms)
         case "unsubscribe":
             simulation.unsubscribe(node, *(item.id for item in items), at_ms=at_ms)
+
+
+def _subscribe(run: ScenarioRun, server: int, items: list[Subscription], at_ms: float) -> None:
+    if not run.is_durable:
+        run.simulation.subscribe(server, *items, at_ms=at_ms)
+        return
+    for item in items:
+        run.simulation.at(at_ms, server, DurableSubscribeRequested(item))
+
+
+def _nodes(make: Factory, *, durable: bool) -> Factory:
+    return (lambda node: Durable(node, make(node))) if durable else make
 
 
 def _check_schedule(run: ScenarioRun) -> None:

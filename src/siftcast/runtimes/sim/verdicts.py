@@ -8,14 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from siftcast.runtimes.sim.checkers import (
+    DurableDelivery,
     ExactlyOnce,
     Spread,
+    Violation,
     delays_ms,
+    durable_delivery,
     exactly_once,
     link_stress,
     matching_load,
     node_stress,
     notification_cost,
+    offer_delays_ms,
     resource_usage,
 )
 from siftcast.runtimes.sim.scenario_run import ScenarioRun
@@ -33,10 +37,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All measures of a run, and what was delivered."""
+    """All measures of a run, and what was delivered; `durable` where everything was."""
 
     lines: tuple[Line, ...]
     deliveries: ExactlyOnce
+    durable: DurableDelivery | None = None
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The first of what should not have been, with the story of their event."""
+        return self.deliveries.violations if self.durable is None else self.durable.violations
+
+    @property
+    def faults(self) -> int:
+        """How many there are in all."""
+        found = self.durable or self.deliveries
+        return sum(getattr(found, kind, 0) for kind in ("missing", "duplicate", "repeated", "disordered", "wrong"))
 
     @property
     def ok(self) -> bool:
@@ -47,7 +63,18 @@ def judge(run: ScenarioRun) -> Verdict:
     """Lets all checkers read the trace of a run."""
     checks, trace = run.file.scenario.checks, run.simulation.trace
     found = exactly_once(trace, settle_ms=checks.settle_ms, repair_ms=checks.repair_ms)
-    return Verdict((*_delivery_lines(run, found), *_measured_lines(run, found.events)), found)
+    durable = durable_delivery(trace, settle_ms=checks.settle_ms) if run.is_durable else None
+    told = _delivery_lines(run, found) if durable is None else _durable_lines(durable)
+    return Verdict((*told, *_measured_lines(run, found.events)), found, durable)
+
+
+def _durable_lines(found: DurableDelivery) -> Iterator[Line]:
+    """Durable subscriptions are promised everything, whatever the scenario lets happen."""
+    yield Line("events accepted", f"{found.accepted:,}")
+    yield Line("offers", f"{found.offered:,} ({found.required:,} required)")
+    for name in ("missing", "duplicate", "repeated", "disordered", "wrong"):
+        count = getattr(found, name)
+        yield Line(name, f"{count:,}", "0", count == 0)
 
 
 def _delivery_lines(run: ScenarioRun, found: ExactlyOnce) -> Iterator[Line]:
@@ -65,7 +92,7 @@ def _delivery_lines(run: ScenarioRun, found: ExactlyOnce) -> Iterator[Line]:
 
 def _measured_lines(run: ScenarioRun, events: int) -> Iterator[Line]:
     checks, trace, underlay = run.file.scenario.checks, run.simulation.trace, run.underlay
-    delays = delays_ms(trace)
+    delays = offer_delays_ms(trace) if run.is_durable else delays_ms(trace)
     delay = Spread.of(delays)
     late = float(np.percentile(delays, 99)) if len(delays) else 0.0
     shown = f"{_spread(delay)}; 99 % within {late:,.1f}"
@@ -75,8 +102,9 @@ def _measured_lines(run: ScenarioRun, events: int) -> Iterator[Line]:
     yield _bounded("node stress", scaled, stress.max, checks.node_stress_max)
     links = link_stress(trace, underlay)
     yield _bounded("link stress", f"{_spread(links)}; {links.count:,} arcs used", links.mean, checks.link_stress_mean)
-    usage = resource_usage(trace, underlay)
-    yield _bounded("normalised resource usage", f"{usage:.3f}", usage, checks.resource_usage)
+    if not run.is_durable:  # what comes twice and what is acknowledged has no ideal to compare with
+        usage = resource_usage(trace, underlay)
+        yield _bounded("normalised resource usage", f"{usage:.3f}", usage, checks.resource_usage)
     load = Spread.of(matching_load(trace))
     yield _bounded("matching load, servers an event", _spread(load), load.mean, checks.matching_load_mean)
     state = Spread.of(np.array(run.state_after_subscribing, dtype=np.int64))

@@ -8,7 +8,7 @@ work.py             routing state, matching load, delays
 story.py            one event, hop by hop
 """
 
-from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery
+from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery, offer_delays_ms
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
 from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
 from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
@@ -32,6 +32,7 @@ __all__ = [
     "node_stress",
     "notification_cost",
     "notification_costs",
+    "offer_delays_ms",
     "publisher_of",
     "receivers_of",
     "resource_usage",

@@ -2,7 +2,7 @@
 
 Reads nothing but the trace. Around a durable subscription S and an event e:
 
-    missing      e matches, was accepted, was published `settle_ms` after S was accepted or later, and S was not offered it
+    missing      e matches, was accepted, was published no sooner than `settle_ms` after S was accepted, and not offered
     duplicate    S was offered e at two positions: it is there twice, and no client could tell
     repeated     S was offered e again after it acknowledged it, and its node was not down in between
     disordered   S was offered e before an earlier event of the same publisher
@@ -21,8 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from siftcast.overlays.trace import Trace
-from siftcast.runtimes.sim.checkers.columns import rows_of
+from siftcast.runtimes.sim.checkers.columns import Floats, rows_of
 from siftcast.runtimes.sim.checkers.exactly_once import Violation
 from siftcast.runtimes.sim.checkers.story import tell_event
 
@@ -100,6 +102,18 @@ def durable_delivery(trace: Trace, *, settle_ms: float = 0.0) -> DurableDelivery
         violations=tuple(each for kind in _FAULTS for each in found[kind][: _SHOWN // 4]),
         **{kind: len(found[kind]) for kind in _FAULTS},
     )
+
+
+def offer_delays_ms(trace: Trace) -> Floats:
+    """The time from an event's first publication to its first offer, for each durable subscription."""
+    begun: dict[str, float] = {}
+    first: dict[tuple[str, str], float] = {}
+    for row in rows_of(trace, ("published", "offered")).to_pylist():
+        if row["kind"] == "published":
+            begun.setdefault(row["event"], row["time_ms"])
+        else:
+            first.setdefault((row["message"].rpartition("@")[0], row["event"]), row["time_ms"])
+    return np.array([time - begun[event] for (_, event), time in first.items()], dtype=np.float64)
 
 
 def _read_publication(row: dict[str, Any], events: dict[str, _Published]) -> None:
