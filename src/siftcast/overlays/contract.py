@@ -68,11 +68,12 @@ class Started(Stimulus, frozen=True, gc=False):
     """The node runs; `restored` holds what an earlier incarnation persisted.
 
     `clock_ms` is the calendar's time in milliseconds at `now`, where `now` itself does not go on from one incarnation
-    to the next; None where it does.
+    to the next; None where it does. `damaged` says that some of what was persisted is known to be lost.
     """
 
     restored: Mapping[str, bytes] = {}
     clock_ms: float | None = None
+    damaged: bool = False
 
 
 class MessageReceived(Stimulus, frozen=True, gc=False):

@@ -31,7 +31,9 @@ it, finished beyond it) → forgotten. States of an event in a queue: waiting �
 or open → refused → open … → dead letter.
 
 What is not: a disk that is lost takes with it what only it had. A node that comes back without its disk is introduced
-anew by its neighbours, but relays that reach it before that end there.
+anew by its neighbours, but relays that reach it before that end there. Of a disk that is damaged (`Started.damaged`)
+the rest is taken up under a new lineage: neighbours introduce themselves anew, and relays that they may have had
+already come again under other numbers, to be known by their event's id.
 
     ledger.py               group commit, effects held until safe
     streams.py, link.py     numbered streams; one neighbour
@@ -44,7 +46,18 @@ anew by its neighbours, but relays that reach it before that end there.
 """
 
 from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
+from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 
-__all__ = ["DEFAULTS", "DURABLE_MESSAGES", "Acknowledge", "ControlRelay", "Durable", "Greet", "Relay", "Settings"]
+__all__ = [
+    "DEFAULTS",
+    "DURABLE_MESSAGES",
+    "Acknowledge",
+    "ControlRelay",
+    "Durable",
+    "Greet",
+    "Relay",
+    "RestoreError",
+    "Settings",
+]

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from siftcast.model import Event, EventError, Subscription
+from siftcast.model import DataError, Event, EventError, Subscription
 from siftcast.overlays.contract import (
     Accept,
     Deliver,
@@ -50,6 +50,8 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
+from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
@@ -161,9 +163,9 @@ class Durable(Protocol):
             case PersistFailed(key, reason):
                 if self._ledger.fail(key, reason):
                     self._now_out.append(SetTimer(_RETRY_TIMER, self._settings.retry_ms))
-            case Started(restored, clock_ms):
+            case Started(restored, clock_ms, damaged):
                 self._calendar_ms = 0.0 if clock_ms is None else clock_ms - now
-                self._start(restored, now)
+                self._start(restored, now, damaged=damaged)
             case _:
                 self._run(stimulus, now)
 
@@ -177,31 +179,44 @@ class Durable(Protocol):
 
     # -- a life begins -----------------------------------------------------------------------------------
 
-    def _start(self, restored: Mapping[str, bytes], now: float) -> None:
-        lineage, life = int(self._clock(now)), 0
-        if _SELF in restored:
-            lineage, life = msgspec.msgpack.decode(restored[_SELF], type=tuple[int, int])
-        life += 1
-        self._ledger.put(_SELF, msgspec.msgpack.encode((lineage, life)))
-        waiting = self._relaying.restore(restored, lineage, life)
-        self._accepted.restore(restored)
-        subscriptions = self._queues.restore(restored)
-        for duty, owed in self._fence.restore(restored, self._way, [duty for _, _, duty in waiting if duty]):
-            self._relaying.link(owed.peer).unfinished[owed.number] = duty
-        own = {key[len(_INNER) :]: data for key, data in restored.items() if key.startswith(_INNER)}
-        replay: list[Stimulus] = [Started(own), *self._routing.restore(restored)]
-        if subscriptions:
-            replay.insert(1, SubscribeRequested(tuple(subscriptions)))
-        for stimulus in replay:
-            effects = self._inner.handle(stimulus, now)
-            self._now_out += [effect for effect in effects if isinstance(effect, _KEPT_FROM_REPLAY)]
-        for peer, link in list(self._relaying.links.items()):
-            if link.told:
-                self._introduce(peer, now)
-            else:
-                self._relaying.resume(peer, now)
+    def _start(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> None:
+        try:
+            subscriptions = self._restore(restored, now, damaged=damaged)
+            own = {key[len(_INNER) :]: data for key, data in restored.items() if key.startswith(_INNER)}
+            replay: list[Stimulus] = [Started(own), *self._routing.restore(restored)]
+            if subscriptions:
+                replay.insert(1, SubscribeRequested(tuple(subscriptions)))
+            for stimulus in replay:
+                effects = self._inner.handle(stimulus, now)
+                self._now_out += [effect for effect in effects if isinstance(effect, _KEPT_FROM_REPLAY)]
+            for peer, link in list(self._relaying.links.items()):
+                if link.told:
+                    self._introduce(peer, now)
+                else:
+                    self._relaying.resume(peer, now)
+                if damaged:
+                    self._relaying.acknowledge(peer)  # the new lineage has the peer introduce itself
+        except (msgspec.DecodeError, DataError, ValueError, KeyError) as error:
+            raise RestoreError(
+                f"what this node kept does not fit it ({type(error).__name__}: {error}); was the layout of the network "
+                "changed? Run it once more as it was until nothing waits, or start with an empty store"
+            ) from error
         for source in self._fence.sources:
             self._release(source, now)
+
+    def _restore(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> list[Subscription]:
+        """Everything but the scheme's own state; returns the durable subscriptions."""
+        lineage, life = int(self._clock(now)), 0
+        if _SELF in restored:
+            before, life = msgspec.msgpack.decode(restored[_SELF], type=tuple[int, int])
+            lineage = max(lineage, before + 1) if damaged else before
+        self._ledger.put(_SELF, msgspec.msgpack.encode((lineage, life + 1)))
+        duties = self._relaying.restore(restored, lineage, life + 1, renumber=damaged)
+        self._accepted.restore(restored)
+        subscriptions = self._queues.restore(restored)
+        for duty, owed in self._fence.restore(restored, self._way, duties):
+            self._relaying.link(owed.peer).unfinished[owed.number] = duty
+        return subscriptions
 
     def _introduce(self, peer: NodeId, now: float) -> None:
         """Tells a peer all there is to say about routing; what was said before is void."""
@@ -283,8 +298,8 @@ class Durable(Protocol):
                     self._finish(self._fence.finish(duty), now)
                 if forgot:
                     self._introduce(sender, now)
-            case Greet():
-                self._relaying.acknowledge(sender)
+            case Greet(token):
+                self._relaying.greet_back(sender, token)
             case _:
                 self._run(stimulus, now)
 
@@ -330,6 +345,9 @@ class Durable(Protocol):
                     elif durable or message.event_id is None:
                         self._relaying.relay(message, destinations, duty)
                         relays += len(destinations)
+                        if message.event_id is None and isinstance(message, Parcel):
+                            for peer in message.destinations:
+                                self._relaying.note_told(peer)
                     else:
                         self._now_out.append(effect)
                 case Deliver(event, ids):

@@ -66,6 +66,10 @@ class Link:
     """The peer's lineage, as it said last."""
     unfinished: dict[int, int] = field(default_factory=dict)
     """Relays of the peer that are not finished beyond this node, and the duty of each."""
+    greeting: tuple[int, int] | None = None
+    """The token of a greeting that was not answered."""
+    greeted: tuple[int, int] = (0, 0)
+    """The token of the peer's last greeting."""
     lost: bool = False
     patience_ms: float = 0.0
     resend_at: float = float("inf")
@@ -100,12 +104,18 @@ class Link:
     @property
     def is_waiting(self) -> bool:
         """Whether the peer has not answered for everything."""
-        return bool(self.relays_out.waiting or self.control_out.waiting)
+        return bool(self.relays_out.waiting or self.control_out.waiting or self.greeting)
 
     def acknowledgement(self, keeper: int) -> Acknowledge:
         """How far everything was taken in; true once what is staged is safe."""
         return Acknowledge(
-            keeper, self.lineage, self.relays_in.taken, tuple(self.unfinished), self.epoch, self.control_in.taken
+            keeper,
+            self.lineage,
+            self.relays_in.taken,
+            tuple(self.unfinished),
+            self.epoch,
+            self.control_in.taken,
+            self.greeted,
         )
 
     def take_relay(self, relay: Relay) -> list[Relay]:

@@ -43,14 +43,19 @@ class ControlRelay(Message, frozen=True, gc=False):
 
 
 class Greet(Message, frozen=True, gc=False):
-    """Asks a node that was out of reach how far it has taken what was sent to it."""
+    """Asks a node that was out of reach how far it has taken what was sent to it; repeated until it answers.
+
+    The token tells the answer from what the node said before.
+    """
+
+    token: tuple[int, int]
 
 
 class Acknowledge(Message, frozen=True, gc=False):
     """How far the sender of this, whose own lineage is `keeper`, has on its disk what the receiver sent it.
 
     Relays of `lineage` up to `kept` are safe, and finished but for `unfinished`; so are control messages of `epoch` up
-    to `control_kept`.
+    to `control_kept`. `greeted` is the token of the last `Greet`, if there was one.
     """
 
     keeper: int
@@ -59,3 +64,4 @@ class Acknowledge(Message, frozen=True, gc=False):
     unfinished: tuple[int, ...]
     epoch: Epoch
     control_kept: int
+    greeted: tuple[int, int] = (0, 0)

@@ -86,6 +86,9 @@ class Fence:
             if not key.startswith("duty/"):
                 continue
             place = int(key[5:])
+            if not left[place]:  # only on a damaged disk: its relays are lost, and waiting brings none of them back
+                self._ledger.forget(key)
+                continue
             duty = self._duties[place] = _Duty(msgspec.msgpack.decode(data, type=DutyRecord), left[place])
             self._last_duty = max(self._last_duty, place)
             if duty.owed.peer >= 0:

@@ -18,6 +18,7 @@ from siftcast.overlays.contract import Effect, Message, NodeId, SendMessage, Set
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.link import Link, Waiting
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
+from siftcast.overlays.durability.streams import Outgoing
 from siftcast.overlays.wire_format import MessageFormat
 
 RESEND_TIMER = "durable/resend"
@@ -41,9 +42,13 @@ class Relaying:
         self._resend_ms = resend_ms
         self._resend_ms_max = resend_ms_max
         self._timer_at = float("inf")
+        self._greetings = 0
 
-    def restore(self, records: Mapping[str, bytes], lineage: int, life: int) -> list[tuple[NodeId, int, int]]:
-        """Takes up what an earlier life left behind; returns peer, number and duty of all relays that wait."""
+    def restore(self, records: Mapping[str, bytes], lineage: int, life: int, *, renumber: bool) -> list[int]:
+        """Takes up what an earlier life left behind; returns the duties of all relays that wait.
+
+        With `renumber`, nobody is sure which numbers were given: relays get new ones, which a new lineage makes known.
+        """
         self.lineage, self.life = lineage, life
         boxes: list[tuple[NodeId, int, bytes]] = []
         for key, data in records.items():
@@ -53,12 +58,22 @@ class Relaying:
             elif room == "outbox":
                 name, _, place = rest.partition("/")
                 boxes.append((int(name), int(place), data))
-        waiting = []
+        if renumber:
+            for link in self.links.values():
+                link.relays_out = Outgoing()
+                self._keep(link)
+            for peer, number, _ in boxes:
+                self._ledger.forget(f"outbox/{peer}/{number}")
+        duties = []
         for peer, number, data in sorted(boxes):
             duty, content = msgspec.msgpack.decode(data, type=tuple[int, bytes])
-            self.link(peer).relays_out.restore(number, Waiting(self._format.decode(content), duty))
-            waiting.append((peer, number, duty))
-        return waiting
+            waiting = Waiting(self._format.decode(content), duty)
+            duties.append(duty)
+            if renumber:
+                self._put(peer, waiting, data)
+            else:
+                self.link(peer).relays_out.restore(number, waiting)
+        return [duty for duty in duties if duty]
 
     def link(self, peer: NodeId) -> Link:
         """The link to a peer, new if it must be."""
@@ -80,21 +95,29 @@ class Relaying:
         """Puts a message into the outbox of each peer."""
         data = msgspec.msgpack.encode((duty, self._format.encode(message)))
         for peer in peers:
-            link = self.link(peer)
-            number = link.relays_out.add(Waiting(message, duty))
-            self._ledger.put(f"outbox/{peer}/{number}", data)
-            self._keep(link)
-            self._send_unsent(link)
+            self._send_unsent(self._put(peer, Waiting(message, duty), data))
+
+    def _put(self, peer: NodeId, waiting: Waiting, data: bytes) -> Link:
+        link = self.link(peer)
+        number = link.relays_out.add(waiting)
+        self._ledger.put(f"outbox/{peer}/{number}", data)
+        self._keep(link)
+        return link
 
     def steer(self, message: Message, peers: Iterable[NodeId]) -> None:
         """Sends a message about routing, in order."""
         for peer in peers:
+            self.note_told(peer)
             link = self.link(peer)
-            if not link.told:
-                link.told = True
-                self._keep(link)
             link.control_out.add(message)
             self._send_unsent(link)
+
+    def note_told(self, peer: NodeId) -> None:
+        """Remembers that a peer was told about routing, and must be told anew after a crash."""
+        link = self.link(peer)
+        if not link.told:
+            link.told = True
+            self._keep(link)
 
     def renew(self, peer: NodeId) -> None:
         """Begins a new epoch of control messages; whoever calls it introduces this node in it."""
@@ -149,6 +172,8 @@ class Relaying:
             return [], False
         forgot = told.keeper > link.keeper >= 0
         link.keeper = told.keeper
+        if told.greeted == link.greeting:
+            link.greeting = None
         finished: list[int] = []
         progress = False
         if told.lineage == self.lineage:
@@ -174,9 +199,16 @@ class Relaying:
     def find(self, peer: NodeId, now: float) -> None:
         """A peer is back: it is asked how far it is, and sent what waits."""
         link = self.link(peer)
-        link.lost = False
-        self.out.append(SendMessage(Greet(), (peer,)))
+        self._greetings += 1
+        link.greeting = (self.life, self._greetings)
+        self.out.append(SendMessage(Greet(link.greeting), (peer,)))
         self.resume(peer, now)
+
+    def greet_back(self, peer: NodeId, token: tuple[int, int]) -> None:
+        """Answers a greeting."""
+        link = self.link(peer)
+        link.greeted = max(link.greeted, token)
+        self.acknowledge(peer)
 
     def resume(self, peer: NodeId, now: float) -> None:
         """Sends what waits from its beginning."""
@@ -194,6 +226,8 @@ class Relaying:
         for link in self.links.values():
             if link.lost or not link.is_waiting or link.resend_at > now + _SOON_MS:
                 continue
+            if link.greeting:
+                self.out.append(SendMessage(Greet(link.greeting), (link.peer,)))
             for number, message in link.control_out.oldest(_AGAIN_MAX):
                 self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
             for number, waiting in link.relays_out.oldest(_AGAIN_MAX):

@@ -57,6 +57,12 @@ class Disks:
             if self._survives and self._random.random() < self._survives and node not in self._full:
                 self._apply(node, write)
 
+    def damage(self, node: NodeId, share: float) -> None:
+        """Loses a share of the records."""
+        disk = self._kept.get(node, {})
+        for key in [key for key in disk if self._random.random() < share]:
+            del disk[key]
+
     def destroy(self, node: NodeId) -> None:
         """Takes a disk away with all that is on it."""
         self._kept.pop(node, None)

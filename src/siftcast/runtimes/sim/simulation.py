@@ -169,9 +169,15 @@ class Simulation:
 
         self._schedule(at_ms, NOBODY, leave)
 
-    def restart(self, node: NodeId, at_ms: float) -> None:
-        """Brings a node back with what it persisted."""
-        self._schedule(at_ms, NOBODY, lambda: self._start(node, "restarted"))
+    def restart(self, node: NodeId, at_ms: float, *, damage: float = 0.0) -> None:
+        """Brings a node back with what it persisted, but for a share that its disk is known to have lost."""
+
+        def restart() -> None:
+            if damage:
+                self._disks.damage(node, damage)
+            self._start(node, "restarted", damaged=damage > 0)
+
+        self._schedule(at_ms, NOBODY, restart)
 
     def join(self, node: NodeId, at_ms: float) -> None:
         """Adds a node that was not there before."""
@@ -354,14 +360,14 @@ class Simulation:
 
     # -- nodes come and go ---------------------------------------------------------------------------
 
-    def _start(self, node: NodeId, kind: str | None = None) -> None:
+    def _start(self, node: NodeId, kind: str | None = None, *, damaged: bool = False) -> None:
         if node in self.protocols:
             raise SimulationError(f"node {node} is running already")
         if node < 0:
             raise SimulationError(f"nodes are numbered from 0, so there cannot be a node {node}")
         self.protocols[node] = self._factory(node)
         self._lives[node] = self._lives.get(node, 0) + 1
-        self._push(self.now, node, Started(self._disks.content(node)))
+        self._push(self.now, node, Started(self._disks.content(node), damaged=damaged))
         if kind is not None:
             self._note(kind, node)
             self._tell(self._contacts.news(node))

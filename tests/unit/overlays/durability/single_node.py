@@ -1,0 +1,99 @@
+"""One durable node with a disk that tests can look at, cut the power of, and fill."""
+
+from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.contract import (
+    DurableSubscribeRequested,
+    Offer,
+    PersistAll,
+    Persisted,
+    PersistFailed,
+    PublishRequested,
+    QueuePolicy,
+    Started,
+    SubscriberAttached,
+)
+from siftcast.overlays.durability import Durable, Settings
+from siftcast.overlays.links import TreeLinks
+from siftcast.overlays.protocols.filter_based import FilterBased
+from siftcast.overlays.tables import matcher_tables
+
+
+class SingleNode:
+    """Carries out what a node wants; writes are done at once unless `slow`."""
+
+    def __init__(self, neighbours=(), settings=None, clock_ms=None):
+        self.neighbours = neighbours
+        self.settings = settings or Settings()
+        self.disk: dict[str, bytes] = {}
+        self.now = 0.0
+        self.clock_ms = clock_ms
+        self.slow = False
+        self.full = False
+        self.start()
+
+    def start(self):
+        scheme = FilterBased(0, TreeLinks(self.neighbours), matcher_tables("brute_force"))
+        self.durable = Durable(0, scheme, self.settings)
+        self.writing: PersistAll | None = None
+        self.effects: list = []
+        self.tell(Started(dict(self.disk), self.clock_ms))
+
+    def restart(self, *, write_survives=False):
+        """Cuts the power; a write under way is lost or was just done."""
+        if self.writing is not None and write_survives:
+            self.apply(self.writing)
+        self.start()
+
+    def tell(self, stimulus):
+        """Gives the node a stimulus; returns what it wants done now."""
+        found = []
+        pending = [stimulus]
+        while pending:
+            for effect in self.durable.handle(pending.pop(0), self.now):
+                if not isinstance(effect, PersistAll):
+                    found.append(effect)
+                    continue
+                assert self.writing is None, "one write at a time"
+                self.writing = effect
+                if not self.slow:
+                    pending.append(self.write())
+        self.effects += found
+        return found
+
+    def write(self):
+        """Ends the write under way; the stimulus that says so."""
+        write, self.writing = self.writing, None
+        if self.full:
+            return PersistFailed(write.key, "no space left")
+        self.apply(write)
+        return Persisted(write.key)
+
+    def apply(self, write):
+        for key, data in write.changes:
+            if data is None:
+                self.disk.pop(key, None)
+            else:
+                self.disk[key] = data
+
+    # -- requests ----------------------------------------------------------------------------------------
+
+    def subscribe(self, name="s", text="TRUE", **policy):
+        return self.tell(DurableSubscribeRequested(Subscription(name, Filter.parse(text)), QueuePolicy(**policy)))
+
+    def attach(self, name="s", **options):
+        return offers(self.tell(SubscriberAttached(name, **options)))
+
+    def publish(self, *ids, durable=True, **attributes):
+        found = []
+        for id in ids:
+            found += self.tell(PublishRequested(Event(attributes, id=id), durable=durable))
+        return found
+
+
+def offers(effects):
+    """Position and event of each offer."""
+    return [(effect.position, effect.event.id) for effect in effects if isinstance(effect, Offer)]
+
+
+def of(effects, kind):
+    return [effect for effect in effects if isinstance(effect, kind)]
