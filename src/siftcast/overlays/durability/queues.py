@@ -204,5 +204,7 @@ class Queues:
         if self._timer_set or not len(self._log):
             return []
         due = min(queue.oldest_ms + queue.policy.age_ms_max for queue in self._queues.values())
+        if due == float("inf"):
+            return []
         self._timer_set = True
         return [SetTimer(RETENTION_TIMER, max(_RETENTION_MS_MIN, due - clock_ms))]

@@ -20,7 +20,7 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
-from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested
+from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested, QueuePolicy
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.schemes import Factory, Layout, scheme
 from siftcast.runtimes.sim.clients import DurableClient
@@ -44,6 +44,7 @@ from siftcast.workloads import Workload, generate, presets
 Report = Callable[[str, float], None]
 _STREAMS = ("network", "workload", "faults", "plan")
 _PARTIES = ("servers", "routers")
+_POLICY = QueuePolicy(age_ms_max=float("inf"))  # a run ends when nothing is left to do, and growing old is something
 
 
 @dataclass(slots=True)
@@ -171,7 +172,7 @@ def _subscribe(run: ScenarioRun, server: int, items: list[Subscription], at_ms: 
         run.simulation.subscribe(server, *items, at_ms=at_ms)
         return
     for item in items:
-        run.simulation.at(at_ms, server, DurableSubscribeRequested(item))
+        run.simulation.at(at_ms, server, DurableSubscribeRequested(item, _POLICY))
 
 
 def _nodes(make: Factory, *, durable: bool) -> Factory:
