@@ -11,7 +11,7 @@ from siftcast.model import DataError, Event, EventError, Filter
 from siftcast.overlays.conformance import FILTERS
 from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
-from siftcast.overlays.durability import DURABLE_MESSAGES, Acknowledge, ControlRelay, Relay
+from siftcast.overlays.durability import DURABLE_MESSAGES, Acknowledge, ControlRelay, Relay, Release
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.kyra import Entrust, Kyra, Notification
 from siftcast.overlays.wire_format import MessageFormat, decode_event, encode_event
@@ -41,18 +41,30 @@ steering = st.builds(Announce, entries, st.integers(-1, 9), st.booleans()) | st.
 )
 carriers = publications | st.builds(Notification, events)
 parcels = st.builds(Parcel, carriers | steering, st.lists(st.integers(0, 99), max_size=3).map(tuple))
+several = st.lists(numbers, max_size=3).map(tuple)
 epochs = st.tuples(numbers, numbers, numbers)
 messages: st.SearchStrategy[Message] = st.one_of(
     steering,
     parcels,
-    st.builds(Relay, numbers, numbers, numbers, carriers | parcels, st.booleans()),
+    st.builds(
+        Relay,
+        numbers,
+        numbers,
+        numbers,
+        carriers | parcels,
+        st.booleans(),
+        st.none() | st.tuples(texts, numbers),
+        st.booleans(),
+    ),
+    st.builds(Release, numbers, several),
     st.builds(ControlRelay, epochs, numbers, steering),
     st.builds(
         Acknowledge,
         numbers,
         numbers,
         numbers,
-        st.lists(numbers, max_size=3).map(tuple),
+        several,
+        several,
         epochs,
         numbers,
         st.tuples(numbers, numbers),

@@ -16,7 +16,7 @@ SETTLE_MS = 1_500
 
 def unfinished(network):
     states = [protocol.state() for protocol in network.simulation.protocols.values()]
-    return sum(state["relays_waiting"] + state["events_held"] for state in states)
+    return sum(state["relays_waiting"] + state["events_parked"] for state in states)
 
 
 def verify_promises(network, until_ms=60_000.0):
@@ -82,7 +82,8 @@ def test_without_order_events_of_one_publisher_overtake_only_where_ways_differ(n
         waits.append(float(offer_delays_ms(trace).mean()))
     assert disordered[0] == 0
     assert (disordered[1] > 0) == (name == "kyra")
-    assert (waits[0] > 2 * waits[1]) == (name == "kyra")
+    assert (waits[0] > waits[1]) == (name == "kyra")
+    assert waits[0] < 6 * waits[1]  # an event waits for journeys of others, and not in a line behind them
 
 
 # -- single faults -----------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ What is promised:
   durable subscription is durable from there on.
 
 States of an event at a node: taken → staged → safe → relayed → acknowledged by the neighbour (and, where order asks for
-it, finished beyond it) → forgotten. States of an event in a queue: waiting → open → acknowledged (history) → dropped,
-or open → refused → open … → dead letter.
+it, landed and released beyond it) → forgotten. States of an event in a queue: waiting → open → acknowledged (history) →
+dropped, or open → refused → open … → dead letter.
 
 What is not: a disk that is lost takes with it what only it had. A node that comes back without its disk is introduced
 anew by its neighbours, but relays that reach it before that end there. Of a disk that is damaged (`Started.damaged`)
@@ -40,14 +40,14 @@ already come again under other numbers, to be known by their event's id.
     relaying.py             all neighbours: outboxes, patience
     routing_memory.py       what neighbours announced
     id_memory.py            ids that were seen
-    order.py                fences where ways differ
+    order.py                parking and release where ways differ
     event_log.py, subscription_queue.py, queues.py    durable subscriptions
     durable.py              the protocol; settings.py its numbers; messages.py what its nodes say
 """
 
 from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
 from siftcast.overlays.durability.errors import RestoreError
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "Durable",
     "Greet",
     "Relay",
+    "Release",
     "RestoreError",
     "Settings",
 ]

@@ -54,15 +54,15 @@ from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
-from siftcast.overlays.durability.order import DutyRecord, Fence
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
+from siftcast.overlays.durability.order import Fence, Landed, Place, Released, Unparked
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
 from siftcast.overlays.durability.routing_memory import RoutingMemory
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 from siftcast.overlays.wire_format import MessageFormat, encode_event
 
-DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Greet, Acknowledge)
+DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Release, Greet, Acknowledge)
 _RETRY_TIMER = "durable/retry"
 _SELF = "self"
 _INNER = "inner/"
@@ -83,16 +83,17 @@ class Durable(Protocol):
         self._inner = inner
         self._settings = settings
         self._ledger = Ledger()
+        self._fence = Fence(self._ledger, node)
         self._relaying = Relaying(
             self._ledger,
             MessageFormat(inner.messages),
+            self._fence.is_released,
             window=settings.window,
             resend_ms=settings.resend_ms,
             resend_ms_max=settings.resend_ms_max,
         )
         self._queues = Queues(self._ledger, settings.ids_max)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
-        self._fence = Fence(self._ledger)
         self._routing = RoutingMemory(self._ledger, node)
         self._out: list[Effect] = []
         """Effects of this stimulus that wait until it is safe."""
@@ -201,8 +202,8 @@ class Durable(Protocol):
                 f"what this node kept does not fit it ({type(error).__name__}: {error}); was the layout of the network "
                 "changed? Run it once more as it was until nothing waits, or start with an empty store"
             ) from error
-        for source in self._fence.sources:
-            self._release(source, now)
+        self._fence.resume()
+        self._follow(now)
 
     def _restore(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> list[Subscription]:
         """Everything but the scheme's own state; returns the durable subscriptions."""
@@ -214,8 +215,8 @@ class Durable(Protocol):
         duties = self._relaying.restore(restored, lineage, life + 1, renumber=damaged)
         self._accepted.restore(restored)
         subscriptions = self._queues.restore(restored)
-        for duty, owed in self._fence.restore(restored, self._way, duties):
-            self._relaying.link(owed.peer).unfinished[owed.number] = duty
+        for (peer, number), duty in self._fence.restore(restored, duties):
+            self._relaying.link(peer).unlanded[number] = duty
         return subscriptions
 
     def _introduce(self, peer: NodeId, now: float) -> None:
@@ -233,9 +234,7 @@ class Durable(Protocol):
         elif event.id in self._accepted:
             self._out.append(Accept(event.id))
         else:
-            way = self._way(event)
-            held = way and not self._fence.admit(event, way)
-            if held or self._enter(event, way, now):
+            if self._enter(event, now):
                 self._accepted.add(event.id)
                 self._out.append(Accept(event.id))
 
@@ -245,7 +244,7 @@ class Durable(Protocol):
             return "a durable event needs an id"
         if self._ledger.failure:
             return f"nothing can be kept now: {self._ledger.failure}"
-        if self._relaying.waiting + self._fence.held >= self._settings.waiting_max:
+        if self._relaying.waiting >= self._settings.waiting_max:
             return "too many events wait for nodes out of reach; try again later"
         try:
             encode_event(event)
@@ -253,31 +252,34 @@ class Durable(Protocol):
             return str(error)
         return ""
 
-    def _way(self, event: Event) -> str:
-        return (self._inner.way_of(event) or "") if self._settings.ordered else ""
-
-    def _enter(self, event: Event, way: str, now: float) -> bool:
+    def _enter(self, event: Event, now: float) -> bool:
         """Hands a durable event to the scheme; False if that refused it."""
         effects = self._inner.handle(PublishRequested(event), now)
-        duty = self._fence.begin(DutyRecord(-1, 0, event.source, way)) if way else 0
-        relays = self._carry_out(effects, now, durable=True, duty=duty)
-        if duty:
-            self._fence.charge(duty, relays)
-        return not any(isinstance(effect, Refuse) for effect in effects)
+        if any(isinstance(effect, Refuse) for effect in effects):
+            self._carry_out(effects, now)
+            return False
+        way = self._inner.way_of(event) if self._settings.ordered else None
+        if way is None:
+            self._carry_out(effects, now, durable=True)
+            return True
+        duty, ticket = self._fence.begin_own(event.source, way)
+        self._fence.charge(duty, self._carry_out(effects, now, durable=True, duty=duty, ticket=ticket))
+        self._follow(now)
+        return True
 
-    def _release(self, source: str, now: float) -> None:
-        """Lets events in that waited for others of their publisher."""
-        while (following := self._fence.next_held(source)) is not None:
-            self._enter(*following, now)
-
-    def _finish(self, owed: DutyRecord | None, now: float) -> None:
-        if owed is None:
-            return
-        if owed.peer < 0:
-            self._release(owed.publisher, now)
-            return
-        self._relaying.link(owed.peer).unfinished.pop(owed.number, None)
-        self._relaying.acknowledge(owed.peer)
+    def _follow(self, now: float) -> None:
+        """Does what follows from relays that landed and events that were released."""
+        while self._fence.outcomes:
+            outcomes, self._fence.outcomes = self._fence.outcomes, []
+            for outcome in outcomes:
+                match outcome:
+                    case Landed((peer, number), duty, done):
+                        self._relaying.link(peer).note_landed(number, duty, done=done)
+                        self._relaying.acknowledge(peer)
+                    case Released(places):
+                        self._relaying.release(places)
+                    case Unparked(event, names):
+                        self._queue(event, [name for name in names if name in self._queues], now)
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -293,11 +295,16 @@ class Durable(Protocol):
                         self._run(MessageReceived(sender, content), now)
                 self._relaying.acknowledge(sender)
             case Acknowledge():
-                finished, forgot = self._relaying.settle(sender, message, now)
-                for duty in finished:
-                    self._finish(self._fence.finish(duty), now)
-                if forgot:
+                progress = self._relaying.settle(sender, message, now)
+                for duty, place in progress.landed:
+                    self._fence.land(duty, place)
+                for duty, place in progress.done:
+                    self._fence.finish(duty, place)
+                self._follow(now)
+                if progress.forgot:
                     self._introduce(sender, now)
+            case Release(lineage, numbers):
+                self._take_releases(sender, lineage, numbers, now)
             case Greet(token):
                 self._relaying.greet_back(sender, token)
             case _:
@@ -307,18 +314,32 @@ class Durable(Protocol):
         """Takes relays whose turn it is; while nothing can be kept, none, so that the sender keeps them."""
         if self._ledger.failure:
             return
+        link = self._relaying.link(sender)
         for each in self._relaying.take_relay(sender, relay):
             duty = 0
             if each.fenced:
-                duty = self._fence.begin(DutyRecord(sender, each.number))
-                self._relaying.link(sender).unfinished[each.number] = duty
+                duty = link.unlanded[each.number] = self._fence.begin((sender, each.number), each.ticket)
             if each.event_id is None:
                 self._routing.note(sender, each.content)
             effects = self._inner.handle(MessageReceived(sender, each.content), now)
-            relays = self._carry_out(effects, now, durable=True, duty=duty)
+            places = self._carry_out(effects, now, durable=True, duty=duty, ticket=each.ticket)
             if duty:
-                self._finish(self._fence.charge(duty, relays), now)
+                self._fence.charge(duty, places)
+        for orphan in link.orphans:
+            self._fence.release(orphan)
+        link.orphans.clear()
+        if relay.ticket is not None and relay.released and relay.lineage == link.lineage:
+            self._fence.release(link.duty_of(relay.number))
+        self._follow(now)
         self._relaying.acknowledge(sender)
+
+    def _take_releases(self, sender: NodeId, lineage: int, numbers: tuple[int, ...], now: float) -> None:
+        link = self._relaying.link(sender)
+        if lineage == link.lineage and not self._ledger.failure:
+            for number in numbers:
+                self._fence.release(link.duty_of(number))
+            self._follow(now)
+            self._relaying.acknowledge(sender)
 
     def _subscribe(self, subscriptions: tuple[Subscription, ...], now: float) -> None:
         for item in subscriptions:
@@ -332,9 +353,11 @@ class Durable(Protocol):
     def _run(self, stimulus: Stimulus, now: float) -> None:
         self._carry_out(self._inner.handle(stimulus, now), now)
 
-    def _carry_out(self, effects: Effects, now: float, *, durable: bool = False, duty: int = 0) -> int:
-        """Sends effects of the scheme on their way; returns how many relays that made."""
-        relays = 0
+    def _carry_out(
+        self, effects: Effects, now: float, *, durable: bool = False, duty: int = 0, ticket: Ticket | None = None
+    ) -> list[Place]:
+        """Sends effects of the scheme on their way; returns the relays that were made."""
+        places: list[Place] = []
         delivered: dict[str, None] = {}
         event: Event | None = None
         for effect in effects:
@@ -343,8 +366,7 @@ class Durable(Protocol):
                     if message.control:
                         self._relaying.steer(message, destinations)
                     elif durable or message.event_id is None:
-                        self._relaying.relay(message, destinations, duty)
-                        relays += len(destinations)
+                        places += self._relaying.relay(message, destinations, duty, ticket)
                         if message.event_id is None and isinstance(message, Parcel):
                             for peer in message.destinations:
                                 self._relaying.note_told(peer)
@@ -358,21 +380,27 @@ class Durable(Protocol):
                 case Spent():
                     self._now_out.append(effect)
                 case _:
-                    (self._out if durable and not isinstance(effect, Refuse) else self._now_out).append(effect)
+                    (self._out if durable else self._now_out).append(effect)
         if event is not None:
-            self._deliver(event, list(delivered), now, durable=durable)
-        return relays
+            others, names = self._split(list(delivered))
+            if others:
+                (self._out if durable else self._now_out).append(Deliver(event, others))
+            if names and ticket is not None and not self._fence.is_own(duty):
+                self._fence.park(duty, event, names)
+            elif names:
+                self._queue(event, names, now)
+        return places
 
-    def _deliver(self, event: Event, ids: list[str], now: float, *, durable: bool) -> None:
+    def _split(self, ids: list[str]) -> tuple[list[str], list[str]]:
+        """Ephemeral and durable subscriptions."""
         names = [id for id in ids if id in self._queues] if len(self._queues) else []
-        others = [id for id in ids if id not in self._queues] if names else ids
-        if others:
-            (self._out if durable else self._now_out).append(Deliver(event, others))
-        if names:
-            try:
-                self._queues.append(event, names, self._clock(now))
-            except EventError as error:  # an ephemeral event; durable ones were asked at the door
-                self._now_out.append(Refuse(event.id, str(error)))
+        return ([id for id in ids if id not in self._queues] if names else ids), names
+
+    def _queue(self, event: Event, names: list[str], now: float) -> None:
+        try:
+            self._queues.append(event, names, self._clock(now))
+        except EventError as error:  # an ephemeral event; durable ones were asked at the door
+            self._now_out.append(Refuse(event.id, str(error)))
 
     # -- facts -------------------------------------------------------------------------------------------
 
@@ -385,11 +413,11 @@ class Durable(Protocol):
         return self._inner.way_of(event)
 
     def state(self) -> Mapping[str, Any]:
-        """The scheme's facts, and how much waits: in outboxes, behind fences, and for answers of clients."""
+        """The scheme's facts, and how much waits: in outboxes, for earlier events, and for answers of clients."""
         return {
             **self._inner.state(),
             "relays_waiting": self._relaying.waiting,
-            "events_held": self._fence.held,
+            "events_parked": self._fence.parked,
             "peers_lost": sorted(peer for peer, link in self._relaying.links.items() if link.lost),
             "durable": self._queues.unanswered,
             "failure": self._ledger.failure,

@@ -10,7 +10,7 @@ with an introduction that says all there is to say, which costs less than writin
     node 4  ───────────────────────────────────────▶  node 9
                     control    epoch (3, 2, 0)  1 2 3
             ◀───────────────────────────────────────
-            Acknowledge(keeper 8, lineage 3, kept 18, unfinished (17,), epoch (3, 2, 0), control_kept 3)
+            Acknowledge(keeper 8, lineage 3, kept 18, unlanded (17,), epoch (3, 2, 0), control_kept 3)
 
 A node that lost its disk has a new lineage, which is larger (it is the time of its first start). Acknowledgements show
 it: then control begins a new epoch, and relays go on from `base`.
@@ -24,17 +24,18 @@ from typing import NamedTuple
 import msgspec
 
 from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Epoch, Relay
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Epoch, Relay, Ticket
 from siftcast.overlays.durability.streams import Incoming, Outgoing
 
 NEVER: Epoch = (-1, 0, 0)
 
 
 class Waiting(NamedTuple):
-    """A relay in the outbox: what it carries, and the duty it belongs to (0 for none)."""
+    """A relay in the outbox: what it carries, the duty it belongs to (0 for none), and its event's ticket."""
 
     content: Message
     duty: int
+    ticket: Ticket | None
 
 
 class LinkRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -64,8 +65,12 @@ class Link:
     control_in: Incoming[ControlRelay] = field(default_factory=Incoming)
     keeper: int = -1
     """The peer's lineage, as it said last."""
-    unfinished: dict[int, int] = field(default_factory=dict)
-    """Relays of the peer that are not finished beyond this node, and the duty of each."""
+    unlanded: dict[int, int] = field(default_factory=dict)
+    """Relays of the peer that have not landed beyond this node, and the duty of each."""
+    parked: dict[int, int] = field(default_factory=dict)
+    """Those that have, and wait for their release."""
+    orphans: list[int] = field(default_factory=list)
+    """Duties owed to a disk that the peer has lost; nobody will release them."""
     greeting: tuple[int, int] | None = None
     """The token of a greeting that was not answered."""
     greeted: tuple[int, int] = (0, 0)
@@ -112,7 +117,8 @@ class Link:
             keeper,
             self.lineage,
             self.relays_in.taken,
-            tuple(self.unfinished),
+            tuple(self.unlanded),
+            tuple(self.parked),
             self.epoch,
             self.control_in.taken,
             self.greeted,
@@ -125,9 +131,24 @@ class Link:
         if relay.lineage > self.lineage:
             self.lineage = relay.lineage
             self.relays_in = Incoming()
-            self.unfinished.clear()
+            self.orphans += [*self.parked.values(), *self.unlanded.values()]
+            self.unlanded.clear()
+            self.parked.clear()
         self.relays_in.skip(relay.base - 1)
         return [item for _, item in self.relays_in.receive(relay.number, relay)]
+
+    def duty_of(self, number: int) -> int:
+        """The duty of a relay of the peer that is not done with; 0 if there is none."""
+        return self.unlanded.get(number) or self.parked.get(number, 0)
+
+    def note_landed(self, number: int, duty: int, *, done: bool) -> None:
+        """A relay of the peer has landed, or is done with."""
+        if self.duty_of(number) != duty:
+            return
+        self.unlanded.pop(number, None)
+        self.parked.pop(number, None)
+        if not done:
+            self.parked[number] = duty
 
     def take_control(self, relay: ControlRelay) -> list[Message]:
         """Control messages whose turn it is."""

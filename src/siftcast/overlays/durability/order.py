@@ -2,28 +2,34 @@
 
 Links keep their order, so events that take the same way arrive in the order in which they were published. Most schemes
 have but one way from a node to another. In Kyra the content decides about tree and proxies, so an event may overtake an
-earlier one of its publisher on another tree. `Protocol.way_of` names an event's way, and where the way changes, the
-publisher's node puts up a *fence*: the event waits until all earlier ones of its publisher are *finished*, that is on
-the disks of all nodes that want them.
+earlier one of its publisher on another tree. `Protocol.way_of` names an event's way. Where the way changes while
+earlier events are under way, an event is *parked* at the nodes that want it, on their disks but not in their queues,
+until all earlier ones have *landed*, that is are on the disks of all nodes that want them. Then the publisher's node
+releases it:
 
-    publisher    e1 (way a)  e2 (way a)  │ e3 (way b)  │ e4 (way a)
-                 entered     entered     │ when e1, e2 finished
+    publisher's node   e1 (way a) ──▶   e2 (way b) ──▶   e1 landed ◀──   e2 landed ◀──   release e2 ──▶
+    a node that wants both                e2 parked        e1 queued                       e2 queued
 
-A node knows that a relay is finished beyond it when all relays it made of it were acknowledged as finished: a *duty*,
-owed to the neighbour the relay came from. Duties and waiting events survive crashes (`duty/…`, `held/…`).
+A node knows that a relay has landed beyond it when all relays it made of it have: a *duty*, owed to the neighbour the
+relay came from. The release goes down the same relays, which stay in the outboxes until it has arrived. Duties survive
+crashes (`duty/number`, with the parked event).
 
-Cost: nothing where there is one way. Elsewhere an event that changes the way waits for one journey through the network
-and back; the publisher was answered long before. Publishers (`Event.source`) do not wait for each other.
+Invariants: an event is released only after all earlier ones of its publisher have landed. So a node that hears of one
+release may queue all it has parked of that publisher up to there, in the order of their sequence. An event that is not
+parked enters only while no parked one is under way, and all others take its own way.
 
-Rejected: numbers that the subscriber's node puts in order. It gets a part of a publisher's events, chosen by content,
-and cannot tell one that is late from one that is not for it, unless every way tells every node how far it is, which
-costs messages to all for events that concern few. Vector clocks tell what came before, not what will still come.
+Cost: nothing where there is one way. Elsewhere every relay is answered twice, and an event that another way overlaps is
+queued one journey and a half later, while others go on. Publishers (`Event.source`) do not wait for each other.
+
+Rejected: holding events back at the publisher's node until earlier ones have landed, which is simpler and allows one
+change of way a journey; numbers alone, because a node gets a part of a publisher's events, chosen by content, and
+cannot tell one that is late from one that is not for it; vector clocks, which tell what came before, not what will
+still come.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -31,144 +37,230 @@ import msgspec
 from siftcast.model import Event
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.ledger import Ledger
+from siftcast.overlays.durability.messages import Ticket
 from siftcast.overlays.wire_format import decode_event, encode_event
 
+Place = tuple[NodeId, int]
+"""A relay in an outbox: neighbour and number."""
+OWN: NodeId = -1
+"""In place of a neighbour: the duty is owed to a publisher of this node."""
 
-class DutyRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """To whom a duty is owed: a neighbour and its relay's number, or (peer −1) a publisher of this node and a way."""
+
+class DutyRecord(msgspec.Struct, array_like=True):
+    """To whom a duty is owed, and what is parked with it."""
 
     peer: NodeId
     number: int
-    publisher: str = ""
-    way: str = ""
+    publisher: str
+    sequence: int
+    way: str
+    parked: bool
+    released: bool = False
+    event: bytes = b""
+    names: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A neighbour's relay has landed everywhere beyond this node; with `done`, it was released everywhere too."""
+
+    place: Place
+    duty: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """These relays are to be told that they are released."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unparked:
+    """An event may go into the queues."""
+
+    event: Event
+    names: list[str]
+
+
+Outcome = Landed | Released | Unparked
 
 
 @dataclass(slots=True)
 class _Duty:
-    owed: DutyRecord
-    left: int
-
-
-@dataclass(slots=True)
-class _Publisher:
-    ways: Counter[str] = field(default_factory=Counter)
-    held: deque[tuple[int, Event, str]] = field(default_factory=deque)
-
-    def may_take(self, way: str) -> bool:
-        return all(other == way for other in self.ways)
+    record: DutyRecord
+    unlanded: set[Place] = field(default_factory=set)
+    open: set[Place] = field(default_factory=set)
 
 
 class Fence:
-    """What is not finished, and what waits for it."""
+    """What has not landed, and what is parked until it has. `outcomes` is what follows, for the owner to take."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, node: NodeId) -> None:
+        self.outcomes: list[Outcome] = []
         self._ledger = ledger
+        self._node = node
         self._duties: dict[int, _Duty] = {}
-        self._publishers: dict[str, _Publisher] = {}
-        self._last_duty = 0
-        self._last_held = 0
+        self._own: dict[str, dict[int, int]] = {}  # duties of this node's publishers, by sequence
+        self._parked: dict[str, dict[int, int]] = {}  # duties with a parked event, by publisher and sequence
+        self._last = 0
+        self._sequence = 0
 
     @property
-    def held(self) -> int:
-        """How many accepted events wait for others."""
-        return sum(len(each.held) for each in self._publishers.values())
+    def parked(self) -> int:
+        """How many events are parked at this node."""
+        return sum(len(each) for each in self._parked.values())
 
-    def restore(
-        self, records: Mapping[str, bytes], way_of: Callable[[Event], str], waiting: Iterable[int]
-    ) -> list[tuple[int, DutyRecord]]:
-        """Takes up duties and held events; `waiting` are the duties of relays that wait.
-
-        Returns what is owed to neighbours.
-        """
-        left = Counter(waiting)
-        owed = []
+    def restore(self, records: Mapping[str, bytes], waiting: Iterable[tuple[int, Place]]) -> list[tuple[Place, int]]:
+        """Takes up the duties of an earlier life; `waiting` are the relays made under each. Returns what is owed."""
         for key, data in records.items():
-            if not key.startswith("duty/"):
-                continue
-            place = int(key[5:])
-            if not left[place]:  # only on a damaged disk: its relays are lost, and waiting brings none of them back
-                self._ledger.forget(key)
-                continue
-            duty = self._duties[place] = _Duty(msgspec.msgpack.decode(data, type=DutyRecord), left[place])
-            self._last_duty = max(self._last_duty, place)
-            if duty.owed.peer >= 0:
-                owed.append((place, duty.owed))
-            else:
-                self._publisher(duty.owed.publisher).ways[duty.owed.way] += 1
-        held = {int(key[5:]): data for key, data in records.items() if key.startswith("held/")}
-        for number in sorted(held):
-            event = decode_event(held[number])
-            self._publisher(event.source).held.append((number, event, way_of(event)))
-            self._last_held = max(self._last_held, number)
+            if key.startswith("duty/"):
+                number = int(key[5:])
+                self._duties[number] = _Duty(msgspec.msgpack.decode(data, type=DutyRecord))
+                self._last = max(self._last, number)
+        for number, place in waiting:
+            self._last = max(self._last, number)
+            if number in self._duties:
+                self._duties[number].unlanded.add(place)
+                self._duties[number].open.add(place)
+        owed = []
+        for number in sorted(self._duties, key=lambda each: self._duties[each].record.sequence):
+            self._index(number, self._duties[number].record)
+            if self._duties[number].record.peer != OWN:
+                owed.append(((self._duties[number].record.peer, self._duties[number].record.number), number))
         return owed
 
-    # -- publishers of this node -------------------------------------------------------------------------
+    def resume(self) -> None:
+        """Goes on with whatever needs nobody's answer any more, as after a crash."""
+        for number in list(self._duties):
+            self._proceed(number)
 
-    def admit(self, event: Event, way: str) -> bool:
-        """Whether an event may enter now; if not, it is held."""
-        publisher = self._publisher(event.source)
-        if not publisher.held and publisher.may_take(way):
-            return True
-        self._last_held += 1
-        publisher.held.append((self._last_held, event, way))
-        self._ledger.put(f"held/{self._last_held}", encode_event(event))
-        return False
+    def _index(self, number: int, record: DutyRecord) -> None:
+        if record.peer == OWN:
+            self._own.setdefault(record.publisher, {})[record.sequence] = number
+            self._sequence = max(self._sequence, record.sequence)
+        if record.event:
+            self._parked.setdefault(record.publisher, {})[record.sequence] = number
 
-    def next_held(self, source: str) -> tuple[Event, str] | None:
-        """The next event of a publisher that need not wait any longer."""
-        publisher = self._publishers.get(source)
-        if publisher is None:
-            return None
-        if publisher.held and publisher.may_take(publisher.held[0][2]):
-            number, event, way = publisher.held.popleft()
-            self._ledger.forget(f"held/{number}")
-            return event, way
-        if not publisher.held and not publisher.ways:
-            del self._publishers[source]
-        return None
+    # -- duties begin ------------------------------------------------------------------------------------
 
-    @property
-    def sources(self) -> list[str]:
-        """The publishers with anything unfinished."""
-        return list(self._publishers)
+    def begin_own(self, source: str, way: str) -> tuple[int, Ticket | None]:
+        """A duty for an event of a publisher of this node, and its ticket if it must be parked."""
+        publisher = f"{self._node}:{source}"
+        others = [self._duties[number].record for number in self._own.get(publisher, {}).values()]
+        parked = any(other.parked or other.way != way for other in others)
+        self._sequence += 1
+        number = self._begin(DutyRecord(OWN, 0, publisher, self._sequence, way, parked))
+        return number, (publisher, self._sequence) if parked else None
 
-    def _publisher(self, source: str) -> _Publisher:
-        return self._publishers.setdefault(source, _Publisher())
+    def begin(self, place: Place, ticket: Ticket | None) -> int:
+        """A duty for a relay of a neighbour."""
+        publisher, sequence = ticket or ("", 0)
+        return self._begin(DutyRecord(*place, publisher, sequence, "", ticket is not None))
 
-    # -- duties ------------------------------------------------------------------------------------------
+    def _begin(self, record: DutyRecord) -> int:
+        self._last += 1
+        self._duties[self._last] = _Duty(record)
+        self._index(self._last, record)
+        return self._last
 
-    def begin(self, owed: DutyRecord) -> int:
-        """A duty that relays can be made under."""
-        self._last_duty += 1
-        self._duties[self._last_duty] = _Duty(owed, 0)
-        if owed.peer < 0:
-            self._publisher(owed.publisher).ways[owed.way] += 1
-        return self._last_duty
+    def park(self, number: int, event: Event, names: Sequence[str]) -> None:
+        """Keeps an event with its duty, out of the queues."""
+        record = self._duties[number].record
+        record.event, record.names = encode_event(event), list(names)
+        self._index(number, record)
 
-    def charge(self, duty: int, relays: int) -> DutyRecord | None:
-        """So many relays were made under a duty; what is finished by that, if there were none."""
-        self._duties[duty].left = relays
-        if relays:
-            self._ledger.put(f"duty/{duty}", msgspec.msgpack.encode(self._duties[duty].owed))
-            return None
-        return self._end(duty)
+    def charge(self, number: int, places: Iterable[Place]) -> None:
+        """Says which relays were made under a duty; nothing else will be."""
+        duty = self._duties[number]
+        duty.unlanded = set(places)
+        duty.open = set(duty.unlanded)
+        self._keep(number)
+        self._proceed(number)
 
-    def finish(self, duty: int) -> DutyRecord | None:
-        """A relay of a duty is finished; returns what is finished by that."""
-        known = self._duties.get(duty)
-        if known is None:
-            return None
-        known.left -= 1
-        if known.left:
-            return None
-        self._ledger.forget(f"duty/{duty}")
-        return self._end(duty)
+    # -- duties go on ------------------------------------------------------------------------------------
 
-    def _end(self, duty: int) -> DutyRecord:
-        owed = self._duties.pop(duty).owed
-        if owed.peer < 0:
-            ways = self._publisher(owed.publisher).ways
-            ways[owed.way] -= 1
-            if not ways[owed.way]:
-                del ways[owed.way]
-        return owed
+    def land(self, number: int, place: Place) -> None:
+        """A relay of a duty has landed."""
+        duty = self._duties.get(number)
+        if duty is not None and place in duty.unlanded:
+            duty.unlanded.discard(place)
+            self._proceed(number)
+
+    def finish(self, number: int, place: Place) -> None:
+        """A relay of a duty is done with, landed and released."""
+        duty = self._duties.get(number)
+        if duty is not None:
+            duty.unlanded.discard(place)
+            duty.open.discard(place)
+            self._proceed(number)
+
+    def release(self, number: int) -> None:
+        """Whoever the duty is owed to says that all earlier events have landed."""
+        duty = self._duties.get(number)
+        if duty is None or duty.record.released or not duty.record.parked:
+            return
+        record = duty.record
+        record.released = True
+        self._keep(number)
+        if duty.open:
+            self.outcomes.append(Released(tuple(sorted(duty.open))))
+        self._unpark(record.publisher, record.sequence)
+        self._proceed(number)
+
+    def is_own(self, number: int) -> bool:
+        """Whether a duty is owed to a publisher of this node."""
+        return number in self._duties and self._duties[number].record.peer == OWN
+
+    def is_released(self, number: int) -> bool:
+        """Whether relays of a duty need not be parked any more; also if nobody knows the duty any longer."""
+        duty = self._duties.get(number)
+        return duty is None or duty.record.released
+
+    def _unpark(self, publisher: str, sequence: int) -> None:
+        waiting = self._parked.get(publisher, {})
+        for each in sorted(waiting):
+            if each > sequence:
+                break
+            number = waiting.pop(each)
+            record = self._duties[number].record
+            self.outcomes.append(Unparked(decode_event(record.event), record.names))
+            record.event, record.names = b"", []
+            self._keep(number)
+        if not waiting:
+            self._parked.pop(publisher, None)
+
+    def _proceed(self, number: int) -> None:
+        """Tells whom the duty is owed to how far it is."""
+        duty = self._duties.get(number)
+        if duty is None or duty.unlanded:
+            return
+        record = duty.record
+        done = not duty.open and (record.released or not record.parked)
+        if done:
+            del self._duties[number]
+            self._ledger.forget(f"duty/{number}")
+        if record.peer != OWN:
+            self.outcomes.append(Landed((record.peer, record.number), number, done))
+            return
+        if done:
+            del self._own[record.publisher][record.sequence]
+        self._release_own(record.publisher)
+
+    def _release_own(self, publisher: str) -> None:
+        """Releases events of a publisher of this node up to the first that has not landed."""
+        for sequence, number in sorted(self._own.get(publisher, {}).items()):
+            duty = self._duties.get(number)
+            if duty is None or sequence not in self._own.get(publisher, {}):
+                continue
+            if duty.unlanded:
+                return
+            self.release(number)
+        if not self._own.get(publisher):
+            self._own.pop(publisher, None)
+
+    def _keep(self, number: int) -> None:
+        key = f"duty/{number}"
+        duty = self._duties[number]
+        self._ledger.put(key, msgspec.msgpack.encode(duty.record))

@@ -10,14 +10,16 @@ neighbour, and one a write for each neighbour something was exchanged with.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from siftcast.overlays.contract import Effect, Message, NodeId, SendMessage, SetTimer
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.link import Link, Waiting
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
+from siftcast.overlays.durability.order import Place
 from siftcast.overlays.durability.streams import Outgoing
 from siftcast.overlays.wire_format import MessageFormat
 
@@ -26,11 +28,26 @@ _AGAIN_MAX = 64
 _SOON_MS = 0.5  # a timer may fire a rounding error early
 
 
+class Progress(NamedTuple):
+    """What an acknowledgement says: duties and places of relays that landed or are done, and that a disk was lost."""
+
+    landed: Sequence[tuple[int, Place]]
+    done: Sequence[tuple[int, Place]]
+    forgot: bool
+
+
 class Relaying:
     """The links of one node. Effects it wants go to `out`, which the owner holds until all is safe."""
 
     def __init__(
-        self, ledger: Ledger, format: MessageFormat, *, window: int, resend_ms: float, resend_ms_max: float
+        self,
+        ledger: Ledger,
+        format: MessageFormat,
+        is_released: Callable[[int], bool],
+        *,
+        window: int,
+        resend_ms: float,
+        resend_ms_max: float,
     ) -> None:
         self.links: dict[NodeId, Link] = {}
         self.out: list[Effect] = []
@@ -38,14 +55,17 @@ class Relaying:
         self.life = 0
         self._ledger = ledger
         self._format = format
+        self._is_released = is_released
         self._window = window
         self._resend_ms = resend_ms
         self._resend_ms_max = resend_ms_max
         self._timer_at = float("inf")
         self._greetings = 0
 
-    def restore(self, records: Mapping[str, bytes], lineage: int, life: int, *, renumber: bool) -> list[int]:
-        """Takes up what an earlier life left behind; returns the duties of all relays that wait.
+    def restore(
+        self, records: Mapping[str, bytes], lineage: int, life: int, *, renumber: bool
+    ) -> list[tuple[int, Place]]:
+        """Takes up what an earlier life left behind; returns the duties of all relays that wait, and their places.
 
         With `renumber`, nobody is sure which numbers were given: relays get new ones, which a new lineage makes known.
         """
@@ -66,14 +86,15 @@ class Relaying:
                 self._ledger.forget(f"outbox/{peer}/{number}")
         duties = []
         for peer, number, data in sorted(boxes):
-            duty, content = msgspec.msgpack.decode(data, type=tuple[int, bytes])
-            waiting = Waiting(self._format.decode(content), duty)
-            duties.append(duty)
+            duty, ticket, content = msgspec.msgpack.decode(data, type=tuple[int, Ticket | None, bytes])
+            waiting = Waiting(self._format.decode(content), duty, ticket)
             if renumber:
-                self._put(peer, waiting, data)
+                number = self._put(peer, waiting, data)
             else:
                 self.link(peer).relays_out.restore(number, waiting)
-        return [duty for duty in duties if duty]
+            if duty:
+                duties.append((duty, (peer, number)))
+        return duties
 
     def link(self, peer: NodeId) -> Link:
         """The link to a peer, new if it must be."""
@@ -91,18 +112,32 @@ class Relaying:
 
     # -- sending ---------------------------------------------------------------------------------------
 
-    def relay(self, message: Message, peers: Iterable[NodeId], duty: int = 0) -> None:
-        """Puts a message into the outbox of each peer."""
-        data = msgspec.msgpack.encode((duty, self._format.encode(message)))
+    def relay(
+        self, message: Message, peers: Iterable[NodeId], duty: int = 0, ticket: Ticket | None = None
+    ) -> list[Place]:
+        """Puts a message into the outbox of each peer; returns the places."""
+        data = msgspec.msgpack.encode((duty, ticket, self._format.encode(message)))
+        places = []
         for peer in peers:
-            self._send_unsent(self._put(peer, Waiting(message, duty), data))
+            places.append((peer, self._put(peer, Waiting(message, duty, ticket), data)))
+            self._send_unsent(self.link(peer))
+        return places
 
-    def _put(self, peer: NodeId, waiting: Waiting, data: bytes) -> Link:
+    def _put(self, peer: NodeId, waiting: Waiting, data: bytes) -> int:
         link = self.link(peer)
         number = link.relays_out.add(waiting)
         self._ledger.put(f"outbox/{peer}/{number}", data)
         self._keep(link)
-        return link
+        return number
+
+    def release(self, places: Iterable[Place]) -> None:
+        """Tells neighbours that what was relayed to them may be queued; said again with the relay until they know."""
+        numbers: dict[NodeId, list[int]] = {}
+        for peer, number in places:
+            numbers.setdefault(peer, []).append(number)
+        for peer, listed in numbers.items():
+            if not self.link(peer).lost:
+                self.out.append(SendMessage(Release(self.lineage, tuple(listed)), (peer,)))
 
     def steer(self, message: Message, peers: Iterable[NodeId]) -> None:
         """Sends a message about routing, in order."""
@@ -135,7 +170,9 @@ class Relaying:
             self._send_relay(link, number, waiting)
 
     def _send_relay(self, link: Link, number: int, waiting: Waiting) -> None:
-        relay = Relay(self.lineage, link.relays_out.base, number, waiting.content, waiting.duty != 0)
+        released = waiting.ticket is None or self._is_released(waiting.duty)
+        base, fenced = link.relays_out.base, waiting.duty != 0
+        relay = Relay(self.lineage, base, number, waiting.content, fenced, waiting.ticket, released)
         self.out.append(SendMessage(relay, (link.peer,)))
 
     def _keep(self, link: Link) -> None:
@@ -165,30 +202,34 @@ class Relaying:
         acknowledgement = self.link(peer).acknowledgement(self.lineage)
         self._ledger.hold_last(peer, SendMessage(acknowledgement, (peer,)))
 
-    def settle(self, sender: NodeId, told: Acknowledge, now: float) -> tuple[list[int], bool]:
-        """Takes in how far a peer is; returns the duties of relays that are finished, and whether it lost its disk."""
+    def settle(self, sender: NodeId, told: Acknowledge, now: float) -> Progress:
+        """Takes in how far a peer is."""
         link = self.link(sender)
         if told.keeper < link.keeper:  # said before it lost its disk
-            return [], False
+            return Progress((), (), False)
         forgot = told.keeper > link.keeper >= 0
         link.keeper = told.keeper
         if told.greeted == link.greeting:
             link.greeting = None
-        finished: list[int] = []
+        done: list[tuple[int, Place]] = []
+        landed: list[tuple[int, Place]] = []
         progress = False
         if told.lineage == self.lineage:
-            for number, waiting in link.relays_out.settle(told.kept, frozenset(told.unfinished)):
+            open_ = frozenset((*told.unlanded, *told.parked))
+            for number, waiting in link.relays_out.settle(told.kept, open_):
                 self._ledger.forget(f"outbox/{sender}/{number}")
                 progress = True
                 if waiting.duty:
-                    finished.append(waiting.duty)
+                    done.append((waiting.duty, (sender, number)))
+            known = link.relays_out.waiting
+            landed = [(known[number].duty, (sender, number)) for number in told.parked if number in known]
         if told.epoch == link.epoch_out:
             progress = bool(link.control_out.settle(told.control_kept)) or progress
         if progress:
             link.patience_ms = self._resend_ms
             link.resend_at = now + link.patience_ms
             self._send_unsent(link)
-        return finished, forgot
+        return Progress(landed, done, forgot)
 
     # -- patience --------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Outgoing(Generic[Item]):
         self._sent = self.base - 1
         self._kept = min(self._kept, self._sent)
 
-    def settle(self, kept: int, unfinished: Collection[int] = ()) -> list[tuple[int, Item]]:
+    def settle(self, kept: int, open_: Collection[int] = ()) -> list[tuple[int, Item]]:
         """The other end has all up to `kept`; returns what need not be kept any longer."""
         self._kept = max(self._kept, min(kept, self.next - 1))
         self._sent = max(self._sent, self._kept)
@@ -74,7 +74,7 @@ class Outgoing(Generic[Item]):
         for number in self.waiting:
             if number > kept:
                 break
-            if number not in unfinished:
+            if number not in open_:
                 done.append(number)
         return [(number, self.waiting.pop(number)) for number in done]
 

@@ -21,6 +21,7 @@ from siftcast.overlays.durability import (
     Durable,
     Greet,
     Relay,
+    Release,
     RestoreError,
     Settings,
 )
@@ -28,7 +29,7 @@ from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.tables import matcher_tables
-from tests.unit.overlays.durability.single_node import SingleNode, of
+from tests.unit.overlays.durability.single_node import SingleNode, of, offers
 
 EPOCH = (5, 1, 0)
 
@@ -60,7 +61,7 @@ def announce(*entries, number=1, epoch=EPOCH, **options):
 
 def taken(number):
     """What neighbour 1 says when it has relays up to a number."""
-    return Acknowledge(3, 0, number, (), EPOCH, 0)
+    return Acknowledge(3, 0, number, (), (), EPOCH, 0)
 
 
 @pytest.fixture
@@ -116,10 +117,10 @@ def test_nothing_is_sent_to_a_neighbour_that_is_lost_and_all_when_it_is_found(no
 def test_a_greeting_is_repeated_until_it_is_answered_and_not_by_what_was_said_before(node):
     node.tell(PeerLost(1))
     (greeting,) = sent(node.tell(PeerFound(1)), Greet)
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), EPOCH, 0)))
+    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), EPOCH, 0)))
     node.now += 100
     assert sent(node.tell(TimerFired("durable/resend")), Greet) == [greeting]
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), EPOCH, 0, greeting.token)))
+    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), EPOCH, 0, greeting.token)))
     node.now += 1_000
     assert sent(node.tell(TimerFired("durable/resend")), Greet) == []
 
@@ -178,14 +179,73 @@ def test_a_neighbour_with_a_new_disk_begins_anew_and_what_its_old_one_sent_is_vo
     assert sent(node.tell(from_peer(Greet((1, 1)))), Acknowledge)[0].kept == 1
 
 
-def test_a_fenced_relay_is_finished_when_it_is_finished_beyond():
+def passing():
+    """A node that passes everything from neighbour 1 on to neighbour 2, and wants it itself."""
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0)), sender=2))
-    (told,) = sent(node.tell(from_peer(relay(1, "a", fenced=True))), Acknowledge, to=1)
-    assert (told.kept, told.unfinished) == (1, (1,))
+    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0)), sender=2))
+    node.subscribe()
+    node.attach(window=9)
+    return node
+
+
+def from_beyond(kept, unlanded=(), parked=()):
+    """What neighbour 2 says."""
+    return from_peer(Acknowledge(3, 0, kept, unlanded, parked, EPOCH, 0), sender=2)
+
+
+def told(effects):
+    """What neighbour 1 is told of its relays: kept, not landed, parked."""
+    return [(each.kept, each.unlanded, each.parked) for each in sent(effects, Acknowledge, to=1)]
+
+
+def test_a_fenced_relay_has_landed_when_it_has_landed_beyond_also_after_a_crash():
+    node = passing()
+    assert told(node.tell(from_peer(relay(1, "a", fenced=True)))) == [(1, (1,), ())]
     node.restart()
-    (told,) = sent(node.tell(from_peer(Acknowledge(3, 0, 1, (), (0, 2, 1), 0), sender=2)), Acknowledge, to=1)
-    assert (told.kept, told.unfinished) == (1, ())
+    assert told(node.tell(from_beyond(1))) == [(1, (), ())]
+    assert not [key for key in node.disk if key.startswith("duty/")]
+
+
+def test_an_event_with_a_ticket_is_parked_until_it_is_released_also_after_a_crash():
+    node = passing()
+    parked = relay(1, "a", fenced=True, ticket=("1:", 7), released=False)
+    found = node.tell(from_peer(parked))
+    assert (told(found), offers(found)) == ([(1, (1,), ())], [])
+    assert [each.ticket for each in sent(found, Relay, to=2)] == [("1:", 7)]
+    assert told(node.tell(from_beyond(1, parked=(1,)))) == [(1, (), (1,))]
+    node.restart()
+    node.attach()
+    node.tell(from_beyond(1, parked=(1,)))
+    found = node.tell(from_peer(Release(5, (1,))))
+    assert offers(found) == [(1, "a")]
+    assert sent(found, Release, to=2) == [Release(0, (1,))]
+    assert told(node.tell(from_beyond(1))) == [(1, (), ())]
+    assert not [key for key in node.disk if key.startswith(("duty/", "outbox/"))]
+
+
+def test_a_release_is_one_of_all_that_was_parked_before_in_the_order_of_publication():
+    node = passing()
+    for number, (id, sequence) in enumerate([("third", 9), ("first", 7), ("second", 8)], 1):
+        node.tell(from_peer(relay(number, id, fenced=True, ticket=("1:", sequence), released=False)))
+    node.tell(from_peer(relay(4, "of another", fenced=True, ticket=("2:", 1), released=False)))
+    assert [event for _, event in offers(node.tell(from_peer(Release(5, (3,)))))] == ["first", "second"]
+    assert [event for _, event in offers(node.tell(from_peer(Release(5, (2, 1)))))] == ["third"]
+
+
+def test_what_a_neighbour_parked_and_can_no_longer_release_is_released():
+    node = passing()
+    node.tell(from_peer(relay(1, "a", fenced=True, ticket=("1:", 7), released=False)))
+    assert offers(node.tell(from_peer(relay(1, "b", lineage=9)))) == [(1, "b"), (2, "a")]
+
+
+def test_a_release_that_did_not_arrive_is_said_again_with_the_relay():
+    node = passing()
+    node.tell(from_peer(relay(1, "a", fenced=True, ticket=("1:", 7), released=False)))
+    node.tell(from_beyond(1, parked=(1,)))
+    node.tell(from_peer(Release(5, (1,))))
+    node.now += 10_000
+    (again,) = sent(node.tell(TimerFired("durable/resend")), Relay, to=2)
+    assert again.released
 
 
 # -- routing ---------------------------------------------------------------------------------------------
@@ -224,8 +284,8 @@ def test_control_of_an_earlier_epoch_is_void(node):
 
 def test_a_neighbour_that_lost_its_disk_is_introduced_anew(node):
     node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0)), sender=2))
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), (0, 1, 0), 1)))
-    (told,) = sent(node.tell(from_peer(Acknowledge(8, -1, 0, (), (-1, 0, 0), 0))), ControlRelay, to=1)
+    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), (0, 1, 0), 1)))
+    (told,) = sent(node.tell(from_peer(Acknowledge(8, -1, 0, (), (), (-1, 0, 0), 0))), ControlRelay, to=1)
     assert told.number == 1
     assert [entry[0] for entry in told.content.entries] == ["t"]
     assert told.content.anew
