@@ -113,11 +113,11 @@ def find_forbidden_name(path: PurePosixPath, _text: str) -> Iterator[Offence]:
 
 
 def find_broken_links(path: PurePosixPath, text: str) -> Iterator[Offence]:
-    fenced = False
+    watched = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
-            fenced = not fenced
-        if fenced:
+            watched = not watched
+        if watched:
             continue
         for inline, reference in MARKDOWN_LINK.findall(INLINE_CODE.sub("", line)):
             target = unquote((inline or reference).partition("#")[0])

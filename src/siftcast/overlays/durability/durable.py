@@ -55,7 +55,7 @@ from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
-from siftcast.overlays.durability.order import Fence, Landed, Place, Released, Unparked
+from siftcast.overlays.durability.order import Landed, Landings, Place, Released, Unparked
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
 from siftcast.overlays.durability.routing_memory import RoutingMemory
@@ -83,11 +83,11 @@ class Durable(Protocol):
         self._inner = inner
         self._settings = settings
         self._ledger = Ledger()
-        self._fence = Fence(self._ledger, node)
+        self._landings = Landings(self._ledger, node)
         self._relaying = Relaying(
             self._ledger,
             MessageFormat(inner.messages),
-            self._fence.is_released,
+            self._landings.is_released,
             window=settings.window,
             resend_ms=settings.resend_ms,
             resend_ms_max=settings.resend_ms_max,
@@ -202,7 +202,7 @@ class Durable(Protocol):
                 f"what this node kept does not fit it ({type(error).__name__}: {error}); was the layout of the network "
                 "changed? Run it once more as it was until nothing waits, or start with an empty store"
             ) from error
-        self._fence.resume()
+        self._landings.resume()
         self._follow(now)
 
     def _restore(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> list[Subscription]:
@@ -215,7 +215,7 @@ class Durable(Protocol):
         duties = self._relaying.restore(restored, lineage, life + 1, renumber=damaged)
         self._accepted.restore(restored)
         subscriptions = self._queues.restore(restored)
-        for (peer, number), duty in self._fence.restore(restored, duties):
+        for (peer, number), duty in self._landings.restore(restored, duties):
             self._relaying.link(peer).unlanded[number] = duty
         return subscriptions
 
@@ -233,10 +233,9 @@ class Durable(Protocol):
             self._now_out.append(Refuse(event.id, reason))
         elif event.id in self._accepted:
             self._out.append(Accept(event.id))
-        else:
-            if self._enter(event, now):
-                self._accepted.add(event.id)
-                self._out.append(Accept(event.id))
+        elif self._enter(event, now):
+            self._accepted.add(event.id)
+            self._out.append(Accept(event.id))
 
     def _objection(self, event: Event) -> str:
         """Why an event cannot be taken, if it cannot."""
@@ -262,15 +261,15 @@ class Durable(Protocol):
         if way is None:
             self._carry_out(effects, now, durable=True)
             return True
-        duty, ticket = self._fence.begin_own(event.source, way)
-        self._fence.charge(duty, self._carry_out(effects, now, durable=True, duty=duty, ticket=ticket))
+        duty, ticket = self._landings.begin_own(event.source, way)
+        self._landings.charge(duty, self._carry_out(effects, now, durable=True, duty=duty, ticket=ticket))
         self._follow(now)
         return True
 
     def _follow(self, now: float) -> None:
         """Does what follows from relays that landed and events that were released."""
-        while self._fence.outcomes:
-            outcomes, self._fence.outcomes = self._fence.outcomes, []
+        while self._landings.outcomes:
+            outcomes, self._landings.outcomes = self._landings.outcomes, []
             for outcome in outcomes:
                 match outcome:
                     case Landed((peer, number), duty, done):
@@ -279,7 +278,8 @@ class Durable(Protocol):
                     case Released(places):
                         self._relaying.release(places)
                     case Unparked(event, names):
-                        self._queue(event, [name for name in names if name in self._queues], now)
+                        if held := [name for name in names if name in self._queues]:
+                            self._queue(event, held, now)
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -297,9 +297,9 @@ class Durable(Protocol):
             case Acknowledge():
                 progress = self._relaying.settle(sender, message, now)
                 for duty, place in progress.landed:
-                    self._fence.land(duty, place)
+                    self._landings.land(duty, place)
                 for duty, place in progress.done:
-                    self._fence.finish(duty, place)
+                    self._landings.finish(duty, place)
                 self._follow(now)
                 if progress.forgot:
                     self._introduce(sender, now)
@@ -317,19 +317,19 @@ class Durable(Protocol):
         link = self._relaying.link(sender)
         for each in self._relaying.take_relay(sender, relay):
             duty = 0
-            if each.fenced:
-                duty = link.unlanded[each.number] = self._fence.begin((sender, each.number), each.ticket)
+            if each.watched:
+                duty = link.unlanded[each.number] = self._landings.begin((sender, each.number), each.ticket)
             if each.event_id is None:
                 self._routing.note(sender, each.content)
             effects = self._inner.handle(MessageReceived(sender, each.content), now)
             places = self._carry_out(effects, now, durable=True, duty=duty, ticket=each.ticket)
             if duty:
-                self._fence.charge(duty, places)
+                self._landings.charge(duty, places)
         for orphan in link.orphans:
-            self._fence.release(orphan)
+            self._landings.release(orphan)
         link.orphans.clear()
         if relay.ticket is not None and relay.released and relay.lineage == link.lineage:
-            self._fence.release(link.duty_of(relay.number))
+            self._landings.release(link.duty_of(relay.number))
         self._follow(now)
         self._relaying.acknowledge(sender)
 
@@ -337,7 +337,7 @@ class Durable(Protocol):
         link = self._relaying.link(sender)
         if lineage == link.lineage and not self._ledger.failure:
             for number in numbers:
-                self._fence.release(link.duty_of(number))
+                self._landings.release(link.duty_of(number))
             self._follow(now)
             self._relaying.acknowledge(sender)
 
@@ -385,8 +385,8 @@ class Durable(Protocol):
             others, names = self._split(list(delivered))
             if others:
                 (self._out if durable else self._now_out).append(Deliver(event, others))
-            if names and ticket is not None and not self._fence.is_own(duty):
-                self._fence.park(duty, event, names)
+            if names and ticket is not None and not self._landings.is_own(duty):
+                self._landings.park(duty, event, names)
             elif names:
                 self._queue(event, names, now)
         return places
@@ -417,7 +417,7 @@ class Durable(Protocol):
         return {
             **self._inner.state(),
             "relays_waiting": self._relaying.waiting,
-            "events_parked": self._fence.parked,
+            "events_parked": self._landings.parked,
             "peers_lost": sorted(peer for peer, link in self._relaying.links.items() if link.lost),
             "durable": self._queues.unanswered,
             "failure": self._ledger.failure,

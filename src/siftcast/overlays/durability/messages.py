@@ -16,7 +16,7 @@ class Relay(Message, frozen=True, gc=False):
     """A message that must not be lost: it is on the sender's disk until the receiver has it on its own.
 
     Numbers ascend by one on each link for as long as the sender keeps its disk, which `lineage` stands for. All before
-    `base` were acknowledged. With `fenced`, the sender waits until it has landed everywhere beyond the receiver too.
+    `base` were acknowledged. With `watched`, the sender waits until it has landed everywhere beyond the receiver too.
     With a ticket, nobody may queue its event until it is `released`.
     """
 
@@ -26,7 +26,7 @@ class Relay(Message, frozen=True, gc=False):
     base: int
     number: int
     content: Message
-    fenced: bool = False
+    watched: bool = False
     ticket: Ticket | None = None
     released: bool = True
 

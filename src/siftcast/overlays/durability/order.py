@@ -94,7 +94,7 @@ class _Duty:
     open: set[Place] = field(default_factory=set)
 
 
-class Fence:
+class Landings:
     """What has not landed, and what is parked until it has. `outcomes` is what follows, for the owner to take."""
 
     def __init__(self, ledger: Ledger, node: NodeId) -> None:
@@ -148,8 +148,9 @@ class Fence:
     def begin_own(self, source: str, way: str) -> tuple[int, Ticket | None]:
         """A duty for an event of a publisher of this node, and its ticket if it must be parked."""
         publisher = f"{self._node}:{source}"
-        others = [self._duties[number].record for number in self._own.get(publisher, {}).values()]
-        parked = any(other.parked or other.way != way for other in others)
+        # Whatever follows a parked event is parked too, so the last one under way speaks for all.
+        last = next(reversed(self._own.get(publisher, {}).values()), None)
+        parked = last is not None and (self._duties[last].record.parked or self._duties[last].record.way != way)
         self._sequence += 1
         number = self._begin(DutyRecord(OWN, 0, publisher, self._sequence, way, parked))
         return number, (publisher, self._sequence) if parked else None
@@ -250,7 +251,7 @@ class Fence:
 
     def _release_own(self, publisher: str) -> None:
         """Releases events of a publisher of this node up to the first that has not landed."""
-        for sequence, number in sorted(self._own.get(publisher, {}).items()):
+        for sequence, number in list(self._own.get(publisher, {}).items()):
             duty = self._duties.get(number)
             if duty is None or sequence not in self._own.get(publisher, {}):
                 continue

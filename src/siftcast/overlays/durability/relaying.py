@@ -171,8 +171,8 @@ class Relaying:
 
     def _send_relay(self, link: Link, number: int, waiting: Waiting) -> None:
         released = waiting.ticket is None or self._is_released(waiting.duty)
-        base, fenced = link.relays_out.base, waiting.duty != 0
-        relay = Relay(self.lineage, base, number, waiting.content, fenced, waiting.ticket, released)
+        base, watched = link.relays_out.base, waiting.duty != 0
+        relay = Relay(self.lineage, base, number, waiting.content, watched, waiting.ticket, released)
         self.out.append(SendMessage(relay, (link.peer,)))
 
     def _keep(self, link: Link) -> None:

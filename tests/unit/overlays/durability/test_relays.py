@@ -14,6 +14,7 @@ from siftcast.overlays.contract import (
     SetTimer,
     Started,
     TimerFired,
+    UnsubscribeRequested,
 )
 from siftcast.overlays.durability import (
     Acknowledge,
@@ -198,9 +199,9 @@ def told(effects):
     return [(each.kept, each.unlanded, each.parked) for each in sent(effects, Acknowledge, to=1)]
 
 
-def test_a_fenced_relay_has_landed_when_it_has_landed_beyond_also_after_a_crash():
+def test_a_watched_relay_has_landed_when_it_has_landed_beyond_also_after_a_crash():
     node = passing()
-    assert told(node.tell(from_peer(relay(1, "a", fenced=True)))) == [(1, (1,), ())]
+    assert told(node.tell(from_peer(relay(1, "a", watched=True)))) == [(1, (1,), ())]
     node.restart()
     assert told(node.tell(from_beyond(1))) == [(1, (), ())]
     assert not [key for key in node.disk if key.startswith("duty/")]
@@ -208,7 +209,7 @@ def test_a_fenced_relay_has_landed_when_it_has_landed_beyond_also_after_a_crash(
 
 def test_an_event_with_a_ticket_is_parked_until_it_is_released_also_after_a_crash():
     node = passing()
-    parked = relay(1, "a", fenced=True, ticket=("1:", 7), released=False)
+    parked = relay(1, "a", watched=True, ticket=("1:", 7), released=False)
     found = node.tell(from_peer(parked))
     assert (told(found), offers(found)) == ([(1, (1,), ())], [])
     assert [each.ticket for each in sent(found, Relay, to=2)] == [("1:", 7)]
@@ -226,21 +227,29 @@ def test_an_event_with_a_ticket_is_parked_until_it_is_released_also_after_a_cras
 def test_a_release_is_one_of_all_that_was_parked_before_in_the_order_of_publication():
     node = passing()
     for number, (id, sequence) in enumerate([("third", 9), ("first", 7), ("second", 8)], 1):
-        node.tell(from_peer(relay(number, id, fenced=True, ticket=("1:", sequence), released=False)))
-    node.tell(from_peer(relay(4, "of another", fenced=True, ticket=("2:", 1), released=False)))
+        node.tell(from_peer(relay(number, id, watched=True, ticket=("1:", sequence), released=False)))
+    node.tell(from_peer(relay(4, "of another", watched=True, ticket=("2:", 1), released=False)))
     assert [event for _, event in offers(node.tell(from_peer(Release(5, (3,)))))] == ["first", "second"]
     assert [event for _, event in offers(node.tell(from_peer(Release(5, (2, 1)))))] == ["third"]
 
 
+def test_what_was_parked_for_a_subscription_that_ended_leaves_nothing_behind():
+    node = passing()
+    node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
+    node.tell(UnsubscribeRequested(("s",)))
+    node.tell(from_peer(Release(5, (1,))))
+    assert not [key for key in node.disk if key.startswith("log/")]
+
+
 def test_what_a_neighbour_parked_and_can_no_longer_release_is_released():
     node = passing()
-    node.tell(from_peer(relay(1, "a", fenced=True, ticket=("1:", 7), released=False)))
+    node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
     assert offers(node.tell(from_peer(relay(1, "b", lineage=9)))) == [(1, "b"), (2, "a")]
 
 
 def test_a_release_that_did_not_arrive_is_said_again_with_the_relay():
     node = passing()
-    node.tell(from_peer(relay(1, "a", fenced=True, ticket=("1:", 7), released=False)))
+    node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
     node.tell(from_beyond(1, parked=(1,)))
     node.tell(from_peer(Release(5, (1,))))
     node.now += 10_000
