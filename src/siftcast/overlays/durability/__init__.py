@@ -46,7 +46,7 @@ already come again under other numbers, to be known by their event's id.
 """
 
 from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
-from siftcast.overlays.durability.errors import RestoreError
+from siftcast.overlays.durability.errors import NotDurableError, RestoreError
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 
@@ -57,6 +57,7 @@ __all__ = [
     "ControlRelay",
     "Durable",
     "Greet",
+    "NotDurableError",
     "Relay",
     "Release",
     "RestoreError",

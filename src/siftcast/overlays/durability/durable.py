@@ -58,7 +58,7 @@ from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Gre
 from siftcast.overlays.durability.order import Landed, Landings, Place, Released, Unparked
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
-from siftcast.overlays.durability.routing_memory import RoutingMemory
+from siftcast.overlays.durability.routing_memory import RoutingMemory, check_rules
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 from siftcast.overlays.wire_format import MessageFormat, encode_event
 
@@ -79,6 +79,7 @@ class Durable(Protocol):
     """One node; `inner` is its part in a scheme, made afresh for each life."""
 
     def __init__(self, node: NodeId, inner: Protocol, settings: Settings = DEFAULTS) -> None:
+        check_rules(inner)
         self.messages = (*inner.messages, *DURABLE_MESSAGES)  # type: ignore[misc]
         self._inner = inner
         self._settings = settings

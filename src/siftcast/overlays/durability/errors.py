@@ -1,8 +1,14 @@
-"""What can go wrong when a durable node takes up what it kept."""
+"""What can go wrong when a node is to be durable, or takes up what it kept."""
 
 from __future__ import annotations
 
 from siftcast.model.errors import SiftcastError
+
+
+class NotDurableError(SiftcastError):
+    """A scheme cannot be made durable, because nobody says how its routing state is kept."""
+
+    code = "not-durable"
 
 
 class RestoreError(SiftcastError):

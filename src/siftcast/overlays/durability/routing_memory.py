@@ -4,9 +4,8 @@ A control message changes rows of a table: it puts some, removes some, or (`anew
 kept one record each, `route/sender/table/id`; on restart each table is handed to the fresh scheme as one message, as if
 the neighbour had just introduced itself. So what is kept grows with the routing state and not with its history.
 
-`RULES` says for each kind of message what it does to rows. A message without a rule is soft state: its scheme must win
-it back when it meets a neighbour again (`PeerFound`), and may lose durable events until then. A scheme whose tables are
-made by messages of its own adds its rules here.
+`RULES` says for each kind of message what it does to rows. A scheme with a control message that has no rule cannot be
+made durable (`check_rules`): it would forget what that message told it, and lose events it had promised to keep.
 
 Rejected: a log of all control messages, which must be compacted, and for that understood as here; a picture of the
 scheme's insides, which ties the disk to its classes; holding events back until all neighbours have introduced
@@ -25,8 +24,9 @@ from typing import Any
 import msgspec
 
 from siftcast.model import Filter
-from siftcast.overlays.contract import Message, MessageReceived, NodeId
+from siftcast.overlays.contract import Message, MessageReceived, NodeId, Protocol
 from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.errors import NotDurableError
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.messages import Advertise, Announce, Entry, Retract, Unadvertise
 from siftcast.overlays.protocols.kyra.messages import Entrust, Withdraw
@@ -62,6 +62,16 @@ REBUILT: Mapping[str, Callable[[tuple[int, ...], tuple[Entry, ...]], Message]] =
     }
 )
 _Place = tuple[NodeId, str, tuple[int, ...]]
+
+
+def check_rules(scheme: Protocol) -> None:
+    """Raises `NotDurableError` for a scheme whose routing state would not survive."""
+    unknown = [kind.__name__ for kind in scheme.messages if kind.control and kind not in RULES]
+    if unknown:
+        raise NotDurableError(
+            f"{type(scheme).__name__} cannot be made durable: what {', '.join(unknown)} say would be forgotten in a "
+            "crash; each needs a rule in durability/routing_memory.py"
+        )
 
 
 class RoutingMemory:

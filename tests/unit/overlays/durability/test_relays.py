@@ -9,6 +9,7 @@ from siftcast.overlays.contract import (
     MessageReceived,
     PeerFound,
     PeerLost,
+    Protocol,
     PublishRequested,
     SendMessage,
     SetTimer,
@@ -21,6 +22,7 @@ from siftcast.overlays.durability import (
     ControlRelay,
     Durable,
     Greet,
+    NotDurableError,
     Relay,
     Release,
     RestoreError,
@@ -298,6 +300,22 @@ def test_a_neighbour_that_lost_its_disk_is_introduced_anew(node):
     assert told.number == 1
     assert [entry[0] for entry in told.content.entries] == ["t"]
     assert told.content.anew
+
+
+class Gossip(Message, frozen=True, gc=False):
+    """A control message that no rule is about."""
+
+
+class Gossiping(Protocol):
+    messages = (Publication, Gossip)
+
+    def handle(self, stimulus, now):
+        return ()
+
+
+def test_a_scheme_whose_routing_state_would_be_forgotten_cannot_be_made_durable():
+    with pytest.raises(NotDurableError, match="Gossip say"):
+        Durable(0, Gossiping())
 
 
 # -- a store that does not fit ---------------------------------------------------------------------------
