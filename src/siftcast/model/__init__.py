@@ -6,6 +6,7 @@ tree and its meaning), `sql` (the language), `normal_form` and `algebra` (what f
 
 from siftcast.model.errors import (
     ERRORS,
+    ClusteringError,
     DataError,
     EngineError,
     EventError,
@@ -30,6 +31,7 @@ from siftcast.model.subscription import Subscription
 __all__ = [
     "ERRORS",
     "Attribute",
+    "ClusteringError",
     "DataError",
     "EngineError",
     "Event",

@@ -118,6 +118,12 @@ class DataError(SiftcastError):
     code = "data"
 
 
+class ClusteringError(SiftcastError):
+    """Subscriptions cannot be clustered with these parameters, or from these matches."""
+
+    code = "clustering"
+
+
 class UnderlayError(SiftcastError):
     """A physical network cannot be generated, joined or routed with these parameters."""
 
@@ -158,6 +164,7 @@ ERRORS: tuple[type[SiftcastError], ...] = (
     EngineError,
     WorkloadError,
     DataError,
+    ClusteringError,
     UnderlayError,
     TopologyFileError,
 )

@@ -1,0 +1,1 @@
+"""Subscription clustering: who receives the same events belongs together (thesis, chapter 3)."""

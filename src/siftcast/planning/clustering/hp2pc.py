@@ -1,0 +1,38 @@
+"""HP2PC, hierarchically distributed k-means without a selection phase: a baseline (thesis, 3.4.3.2, after Hammouda).
+
+Every base group clusters its members from k random ones of them. Parents merge their children's centres as weighted
+points, starting from the centres of the first child, because nobody has handed them any; so up to the root. What this
+lacks, compared with `distributed_kmeans`, is a common beginning: one group's unlucky draw is never put right by others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from siftcast.planning.clustering.distributed import GlobalEmbedding
+from siftcast.planning.clustering.distributed_kmeans import merge_centres
+from siftcast.planning.clustering.kmeans import Centres, refine_centres
+from siftcast.planning.clustering.matched_events import Floats
+
+
+def cluster_alone(points: Floats, k: int, rng: np.random.Generator) -> Centres:
+    """k-means of one group from members drawn at random, as many as there are if fewer than k."""
+    drawn = rng.choice(len(points), size=min(k, len(points)), replace=False)
+    return refine_centres(points, points[drawn])
+
+
+def hp2pc_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -> Centres:
+    """Base groups alone, then merges up the hierarchy: the centres at the root."""
+    below = {
+        group.number: cluster_alone(embedding.coordinates[0, group.number], k, rng)
+        for group in embedding.hierarchy.base
+    }
+    for level in embedding.hierarchy.levels[1:]:
+        merged: dict[int, Centres] = {}
+        for group in level:
+            children = [below[child] for child in group.children]
+            # A small first child may have fewer than k centres; the child with the most is as good a beginning.
+            first = max(children, key=len)
+            merged[group.number] = merge_centres(children, first)
+        below = merged
+    return below[0]

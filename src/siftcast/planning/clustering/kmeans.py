@@ -1,0 +1,87 @@
+"""k-means on embedded subscriptions: the last step of spectral clustering (thesis, Algorithm 5, line 3).
+
+`kmeans` is scikit-learn's, with k-means++ and a few restarts. Beyond `sample_max` points it works on a uniform sample, and
+one round over all points then moves the centres to the means of their members; a million points take seconds so.
+
+`refine_centres` starts from given centres and does no more than Lloyd's rounds, with weights. It is ours because groups of
+a hierarchy hand centres to each other: a group may have fewer points than centres, and a centre without points must stay
+where it is and say that it has none. scikit-learn refuses the one and moves the other elsewhere.
+
+Fewer distinct points than k give fewer centres: two centres on one point would split what is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+
+from siftcast.model import ClusteringError
+from siftcast.planning.clustering.matched_events import Floats, Integers
+
+SAMPLE_MAX = 50_000
+_BLOCK_CELLS = 4_000_000
+_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Centres:
+    """Centres of clusters (rows) and how many subscriptions each stands for; all that groups tell each other."""
+
+    points: Floats
+    counts: Floats
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def kmeans(
+    points: Floats, k: int, rng: np.random.Generator, *, restarts: int = 4, sample_max: int = SAMPLE_MAX
+) -> Centres:
+    """At most k centres of points, from random beginnings."""
+    if k < 1 or not len(points):
+        raise ClusteringError(f"there must be at least one cluster and one point, not {k} and {len(points)}")
+    chosen = points if len(points) <= sample_max else points[rng.choice(len(points), sample_max, replace=False)]
+    clusters = min(k, distinct_points(chosen))
+    fitted = KMeans(clusters, n_init=restarts, random_state=int(rng.integers(2**31))).fit(chosen)
+    return refine_centres(points, fitted.cluster_centers_, rounds_max=1)
+
+
+def refine_centres(
+    points: Floats, initial: Floats, *, weights: Floats | None = None, rounds_max: int = 100
+) -> Centres:
+    """Lloyd's rounds from given centres until nothing changes; centres without points stay where they are."""
+    share = np.ones(len(points)) if weights is None else weights
+    centres = np.array(initial, dtype=np.float64)
+    counts = np.zeros(len(centres))
+    labels = np.full(len(points), -1)
+    for _ in range(rounds_max):
+        nearest = nearest_centres(points, centres)
+        if (nearest == labels).all():
+            break
+        labels = nearest
+        counts = np.bincount(labels, weights=share, minlength=len(centres))
+        members = sparse.csr_matrix((share, (labels, np.arange(len(points)))), shape=(len(centres), len(points)))
+        sums = members @ points
+        centres = np.where(counts[:, None] > 0, sums / np.where(counts > 0, counts, 1.0)[:, None], centres)
+    return Centres(centres, counts)
+
+
+def nearest_centres(points: Floats, centres: Floats) -> Integers:
+    """The place of the nearest centre of each point, the first of equals."""
+    labels = np.empty(len(points), dtype=np.int64)
+    lengths = (centres**2).sum(axis=1)
+    rows = max(1, _BLOCK_CELLS // max(len(centres), 1))
+    for start in range(0, len(points), rows):
+        block = points[start : start + rows]
+        labels[start : start + rows] = np.argmin(lengths - 2.0 * block @ centres.T, axis=1)
+    return labels
+
+
+def distinct_points(points: Floats) -> int:
+    """How many points differ, but for rounding."""
+    scale = np.abs(points).max(initial=0.0)
+    rounded = np.round(points / scale if scale > 0 else points, _DIGITS) + 0.0
+    return len(np.unique(rounded, axis=0))
