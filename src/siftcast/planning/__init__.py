@@ -12,6 +12,7 @@
     group_planning.py   content groups and their trees, for multicast-based routing
     cluster_planning.py clusters of subscriptions on a network, for clustered dissemination
     popularity.py       the exponent that says how many servers an event passes
+    clustering/         subscriptions that receive the same events in clusters (imported by its own name)
 
 Networks come in as matrices of latencies between servers: planning does not know the underlay.
 What comes out are plain types of `space`. Who measures does not matter: an experiment counts in memory, Spark counts

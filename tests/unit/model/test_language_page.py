@@ -9,6 +9,7 @@ import siftcast
 from siftcast.model import ERRORS, Attribute, Event, Filter, SiftcastError
 from siftcast.model.expression import COMPARATORS
 from siftcast.model.lexer import KEYWORDS
+from siftcast.planning.clustering import SubscriptionClusters
 from siftcast.underlay import BalancedTree, read_brite
 from siftcast.workloads import generate
 
@@ -70,6 +71,7 @@ def test_example_of_an_error_raises_it(kind):
         "Matcher": siftcast.Matcher,
         "generate": generate,
         "BalancedTree": BalancedTree,
+        "SubscriptionClusters": SubscriptionClusters,
         "read_brite": read_brite,
     }
     with pytest.raises(SiftcastError) as caught:

@@ -7,10 +7,10 @@ A subscription is a box, given by its low and high ends on each axis. None of th
     rtree_clusters      OV with an R-tree: the k highest nodes of a tree of nested bounding boxes
 
 Readings. Overlap is the volume of the intersection over that of the union, the shape's counterpart of Jaccard; an axis
-of width zero counts as one unit, so that points have a volume. The R-tree is loaded from above: a node is cut in two where
-the halves' bounding boxes have least volume in common, then least volume, over both orders on each axis (top-down greedy
-split, after García, López and Leutenegger). Nodes are cut, largest first, until there are k. Such a tree is better packed than
-one grown by insertion, so it is the stronger baseline.
+of width zero counts as one unit, so that points have a volume. The R-tree is loaded from above: a node is cut in two
+where the halves' bounding boxes have least volume in common, then least volume, over both orders on each axis
+(top-down greedy split, after García, López and Leutenegger). Nodes are cut, largest first, until there are k. Such a
+tree is better packed than one grown by insertion, so it is the stronger baseline.
 
 Cost: k-means as usual; overlaps O(n · sample · axes); the R-tree O(n log n · axes) for each level.
 """
@@ -88,7 +88,9 @@ def _split(lows: Floats, highs: Floats, members: Integers) -> tuple[Integers, In
             high_left = np.maximum.accumulate(highs[order])[:-1]
             low_right = np.minimum.accumulate(lows[order][::-1])[::-1][1:]
             high_right = np.maximum.accumulate(highs[order][::-1])[::-1][1:]
-            common = np.maximum(np.minimum(high_left, high_right) - np.maximum(low_left, low_right) + 1.0, 0.0).prod(axis=1)
+            common = np.maximum(np.minimum(high_left, high_right) - np.maximum(low_left, low_right) + 1.0, 0.0).prod(
+                axis=1
+            )
             volume = _volumes(low_left, high_left) + _volumes(low_right, high_right)
             cuts = slice(least - 1, len(order) - least)
             place = int(np.lexsort((volume[cuts], common[cuts]))[0]) + least - 1

@@ -1,22 +1,22 @@
 """Embedding group by group: local coordinates, then projections from level to level (thesis, 3.4.2).
 
-Each group embeds its members by itself (`embed_group`): under `rassoc` its landmarks, to which the others are extended;
-under `ncut` all members. Such coordinates mean nothing outside of the group. The root's are the global ones. Every other
-group finds the map M that takes its local coordinates to the global ones of the level above, as well as it can
-(`project_group`), and its members' global coordinates follow:
+Each group embeds its members by itself (`embed_group`): under `rassoc` its landmarks, to which the others are
+extended; under `ncut` all members. Such coordinates mean nothing outside of the group. The root's are the global ones.
+Every other group finds the map M that takes its local coordinates to the global ones of the level above, as well as it
+can (`project_group`), and its members' global coordinates follow:
 
     rassoc   least squares between its landmarks here and in the parent group; SVD, so a rank too low does no harm
     ncut     least Σ w_ij |y_i - M x_j|² over parent members i and own members j, in closed form
 
-The functions take and give plain values and know no other group, so groups may be partitions of a cluster and levels its
-stages. `embed_levels` is the same loop in one process.
+The functions take and give plain values and know no other group, so groups may be partitions of a cluster and levels
+its stages. `embed_levels` is the same loop in one process.
 
 Three repairs of what is printed, each shown by a test:
 - Maps have a constant part. A linear map leaves a group's mean at the origin, wherever its members belong.
-- The mean of neighbours' coordinates shrinks them by the eigenvalue, level by level, so targets of `ncut` are divided by
-  it, as in the Nyström extension. Without that, not even one group alone gives back the centralized embedding.
-- The printed closed form weights members by their degree in the group; the minimum of (3.4) needs their degree towards the
-  parent. They differ where a member shares little with the parent group. `as_printed` does all three the old way.
+- The mean of neighbours' coordinates shrinks them by the eigenvalue, level by level, so targets of `ncut` are divided
+  by it, as in the Nyström extension. Without that, not even one group alone gives back the centralized embedding.
+- The printed closed form weights members by their degree in the group; the minimum of (3.4) needs their degree towards
+  the parent. They differ where a member shares little with the parent group. `as_printed` does all three the old way.
 
 Cost: a group of n members, m landmarks and p parent members takes O(n·m) (rassoc) or O(n² + n·p) (ncut) similarities.
 """
@@ -29,6 +29,7 @@ import numpy as np
 
 from siftcast.planning.clustering.embedding import SIGMA, CutEmbedding, Embedding, embedding_named
 from siftcast.planning.clustering.hierarchy import Group, Hierarchy
+from siftcast.planning.clustering.kmeans import unit_rows
 from siftcast.planning.clustering.matched_events import Floats, Integers, MatchedEvents
 from siftcast.planning.clustering.similarity import block_similarities
 
@@ -44,6 +45,7 @@ class EmbeddingPlan:
     similarity: str = "jaccard"
     sigma: float = SIGMA
     seed: int = 0
+    spherical: bool = True
     from_landmarks: bool = False
     as_printed: bool = False
 
@@ -51,6 +53,10 @@ class EmbeddingPlan:
     def extends(self) -> bool:
         """Whether a group embeds its landmarks only: always under `rassoc`, and on demand under `ncut`."""
         return self.method == "rassoc" or self.from_landmarks
+
+    def points(self, coordinates: Floats) -> Floats:
+        """What k-means sees: directions, or the coordinates themselves."""
+        return unit_rows(coordinates) if self.spherical else coordinates
 
     def generator(self, *place: int) -> np.random.Generator:
         """The random numbers of a step at a place (level, number)."""
@@ -80,7 +86,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A parent group as its children see it: who is in it, what they matched, and where they are in the global space."""
+    """A parent group as its children see it: its members, what they matched, and where they are in the global space."""
 
     members: Integers
     matched: MatchedEvents
@@ -98,6 +104,10 @@ class GlobalEmbedding:
     projections: dict[tuple[int, int], Projection]
     coordinates: dict[tuple[int, int], Floats]
 
+    def points(self, plan: EmbeddingPlan) -> GlobalEmbedding:
+        """The same with every group's coordinates as k-means sees them."""
+        return replace(self, coordinates={key: plan.points(rows) for key, rows in self.coordinates.items()})
+
     def of_all(self, count: int) -> Floats:
         """A row for each of `count` subscriptions, NaN for those in no group."""
         rows = np.full((count, self.coordinates[0, 0].shape[1]), np.nan)
@@ -106,13 +116,13 @@ class GlobalEmbedding:
         return rows
 
 
-def embed_group(matched: MatchedEvents, landmarks: Integers, plan: EmbeddingPlan, rng: np.random.Generator) -> LocalEmbedding:
+def embed_group(
+    matched: MatchedEvents, landmarks: Integers, plan: EmbeddingPlan, rng: np.random.Generator
+) -> LocalEmbedding:
     """Local coordinates of a group from the matches of its members; `landmarks` are places among them."""
     embed = embedding_named(plan.method)
     known = matched.take(landmarks) if plan.extends else matched
-    embedding = embed(
-        block_similarities(known, known, name=plan.similarity), plan.dimensions, rng, sigma=plan.sigma
-    )
+    embedding = embed(block_similarities(known, known, name=plan.similarity), plan.dimensions, rng, sigma=plan.sigma)
     degrees = embedding.degrees if isinstance(embedding, CutEmbedding) else np.ones(len(known))
     if not plan.extends:
         kept = _restricted(embedding, landmarks)
@@ -142,7 +152,12 @@ def root_frame(members: Integers, matched: MatchedEvents, local: LocalEmbedding)
 
 
 def project_group(
-    local: LocalEmbedding, members: Integers, landmarks: Integers, matched: MatchedEvents, parent: Frame, plan: EmbeddingPlan
+    local: LocalEmbedding,
+    members: Integers,
+    landmarks: Integers,
+    matched: MatchedEvents,
+    parent: Frame,
+    plan: EmbeddingPlan,
 ) -> Projection:
     """The map of a group into the space of its parent; `landmarks` are places among the members."""
     if plan.extends:

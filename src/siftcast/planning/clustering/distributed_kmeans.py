@@ -1,12 +1,14 @@
 """k-means without anyone seeing all points (thesis, 3.4.3 and Algorithm 6).
 
-*Sampling*: the root clusters its own members, which are a uniform sample of all; everyone else joins the nearest centre.
+*Sampling*: the root clusters its own members, which are a uniform sample of all; everyone else joins the nearest
+centre.
 
-*Selection and merge*: the root clusters its members from a random beginning and hands the centres down. Each group below
-starts from its parent's centres, refines them on its own members and hands them on (selection, `select_centres`). Then
-centres with their counts come back up: each group takes its children's centres as points weighted by their counts and
-refines its own selected centres on them (merge, `merge_centres`), so that at the root every subscription has counted
-once, by its base group. As printed, a merge adds to the counts of the selection; here it starts from zero.
+*Selection and merge*: the root clusters its members from a random beginning and hands the centres down. Each group
+below starts from its parent's centres, refines them on its own members and hands them on (selection,
+`select_centres`). Then centres with their counts come back up: each group takes its children's centres as points
+weighted by their counts and refines its own selected centres on them (merge, `merge_centres`), so that at the root
+every subscription has counted once, by its base group. As printed, a merge adds to the counts of the selection; here
+it starts from zero.
 
 The two functions take and give centres and know no other group; the loops here are what a cluster does in stages.
 Cost of a group: O(rounds · members · k · dimensions).
@@ -63,9 +65,7 @@ def merge_levels(embedding: GlobalEmbedding, selected: dict[Place, Centres], bas
     below = base
     for level in embedding.hierarchy.levels[1:]:
         below = {
-            group.number: merge_centres(
-                [below[child] for child in group.children], selected[group.level, group.number]
-            )
+            group.number: merge_centres([below[child] for child in group.children], selected[group.level, group.number])
             for group in level
         }
     return below[0]

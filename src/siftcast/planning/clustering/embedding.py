@@ -6,10 +6,11 @@ column is subtracted, W̄ = UΛVᵀ is decomposed, and the coordinates are ΛV�
 `ncut`, Normalized Cut: the smallest solutions of (D - W)q = λDq but the constant one. The thesis prints the weights as
 exp(-sim/σ²), which is largest for pairs that have nothing in common. Here they are exp(-(1 - sim)/σ²), on pairs that
 share an event. We take the largest eigenvectors v of D^-½ W D^-½, which are the same with q = D^-½ v, because ARPACK
-finds large ones fast. Coordinates are scaled by √(sum of degrees), which makes them independent of the number of points.
+finds large ones fast. Coordinates are scaled by √(sum of degrees), which makes them independent of the number of
+points.
 
-A graph in several pieces has several constant solutions, and tiny pieces would use up all dimensions. Such a graph is tied
-together: every pair gets the weight (mean degree)/n² on top, a term of rank one that is never written out
+A graph in several pieces has several constant solutions, and tiny pieces would use up all dimensions. Such a graph is
+tied together: every pair gets the weight (mean degree)/n on top, a term of rank one that is never written out
 (regularised spectral clustering). A connected graph is left alone.
 
 Both extend to points they have not seen from similarities to those they have (Nyström): UᵀW̄, and the mean of
@@ -35,7 +36,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, svds
 from siftcast.model import ClusteringError
 from siftcast.planning.clustering.matched_events import Floats
 
-SIGMA = 0.5
+SIGMA = 0.7
 _DENSE_POINTS_MAX = 256
 _DOUBLE_POINTS_MAX = 8_192
 _SPARSE_SHARE = 0.3
@@ -54,7 +55,7 @@ class LinearEmbedding:
 
     def extend(self, similarity: Matrix) -> Floats:
         """Coordinates of new points (rows) from their similarities to the embedded ones (columns)."""
-        return np.asarray(similarity @ self.directions) - self.mean @ self.directions
+        return _times(similarity, self.directions) - self.mean @ self.directions
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class CutEmbedding:
         weights = cut_weights(similarity, self.sigma)
         count = len(self.coordinates)
         degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + self.tie
-        pulled = np.asarray(weights @ self.coordinates) + self.tie / count * self.coordinates.sum(axis=0)
+        pulled = _times(weights, self.coordinates) + self.tie / count * self.coordinates.sum(axis=0)
         usable = np.abs(self.spectrum) > _RANK_TOLERANCE
         inverse = np.where(usable, 1.0 / np.where(usable, self.spectrum, 1.0), 0.0)
         reach = np.where(degrees > 0, 1.0 / np.where(degrees > 0, degrees, 1.0), 0.0)
@@ -88,7 +89,9 @@ class CutEmbedding:
 Embedding = LinearEmbedding | CutEmbedding
 
 
-def ratio_association(similarity: Matrix, dimensions: int, rng: np.random.Generator, *, sigma: float = SIGMA) -> LinearEmbedding:
+def ratio_association(
+    similarity: Matrix, dimensions: int, rng: np.random.Generator, *, sigma: float = SIGMA
+) -> LinearEmbedding:
     """Principal components of the similarities; `sigma` is for the other method and means nothing here."""
     matrix = _square(similarity, dimensions)
     count = matrix.shape[0]
@@ -107,7 +110,9 @@ def ratio_association(similarity: Matrix, dimensions: int, rng: np.random.Genera
             rmatvec=lambda x: _times(matrix, x.ravel()) - mean * x.sum(),
         )
         start = rng.standard_normal(count)
-        _, values, rows = svds(operator, k=wanted, v0=start, tol=_tolerance(count), solver="arpack", return_singular_vectors="vh")
+        _, values, rows = svds(
+            operator, k=wanted, v0=start, tol=_tolerance(count), solver="arpack", return_singular_vectors="vh"
+        )
         order = np.argsort(-values, kind="stable")
         values, directions = values[order], rows[order].T
     values = np.where(values > _RANK_TOLERANCE * max(values.max(initial=0.0), 1.0), values, 0.0)
@@ -118,7 +123,9 @@ def ratio_association(similarity: Matrix, dimensions: int, rng: np.random.Genera
     )
 
 
-def normalized_cut(similarity: Matrix, dimensions: int, rng: np.random.Generator, *, sigma: float = SIGMA) -> CutEmbedding:
+def normalized_cut(
+    similarity: Matrix, dimensions: int, rng: np.random.Generator, *, sigma: float = SIGMA
+) -> CutEmbedding:
     """The smallest non-constant solutions of the generalised eigenproblem of the weighted graph."""
     weights = cut_weights(_square(similarity, dimensions), sigma)
     count = weights.shape[0]
@@ -200,7 +207,7 @@ def _tolerance(count: int) -> float:
 
 
 def _times(matrix: Matrix, vectors: Floats) -> Floats:
-    """A product in the matrix's own precision: SciPy would else convert the matrix each time."""
+    """A product in the matrix's own precision: it would else be converted each time."""
     product: Floats = np.asarray(matrix @ vectors.astype(matrix.dtype, copy=False), dtype=np.float64)
     return product
 

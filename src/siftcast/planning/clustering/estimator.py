@@ -4,8 +4,10 @@
     clusters.labels_            # a cluster for each subscription, UNMATCHED (-1) for those that matched nothing
     clusters.predict(others)    # the clusters of subscriptions that came later, from landmarks alone
 
-Without `levels`, up to CENTRAL_MAX subscriptions are embedded as a whole; more of them from LANDMARKS drawn at random,
-to which the others are extended: one group, two levels, and time that grows linearly. With `levels` there are base groups of
+Without `levels` and `landmarks`, subscriptions are embedded as a whole if there are at most CENTRAL_MAX, or if so few
+share events that the pairs fit into memory (PAIRS_MAX). More are embedded from landmarks drawn at random, to which the
+others are extended: one group, two levels, and time that grows linearly. There are LANDMARKS of them, or more where
+events are so rare that a subscription would meet fewer than CONTACTS. With `levels` there are base groups of
 GROUP_SIZE or as many as `groups` says, with `landmarks` as a share of each (float) or a number (int).
 
 What odd input does:
@@ -17,7 +19,7 @@ What odd input does:
     a graph in several pieces              pieces are tied weakly under `ncut`, far apart under `rassoc`
     everyone alike                         one giant cluster, because splitting it would only cost messages twice
 
-Clusters are numbered from 0 without gaps. The seed decides everything.
+Clusters are numbered from 0, without gaps until an `update` leaves a name vacant. The seed decides everything.
 """
 
 from __future__ import annotations
@@ -34,14 +36,25 @@ from siftcast.planning.clustering.distributed_kmeans import hierarchical_kmeans,
 from siftcast.planning.clustering.embedding import SIGMA, embedding_named
 from siftcast.planning.clustering.hierarchy import build_hierarchy, connected_groups
 from siftcast.planning.clustering.hp2pc import hp2pc_kmeans
-from siftcast.planning.clustering.kmeans import Centres, kmeans, nearest_centres
-from siftcast.planning.clustering.maintenance import UNMATCHED, CentreShift, GroupPlacement, Renamed, align, centre_shift
-from siftcast.planning.clustering.maintenance import place, rename_clusters
-from siftcast.planning.clustering.matched_events import Integers, MatchedEvents
-from siftcast.planning.clustering.similarity import similarities, similarity_named
+from siftcast.planning.clustering.kmeans import Centres, kmeans, nearest_centres, unit_rows
+from siftcast.planning.clustering.maintenance import (
+    UNMATCHED,
+    CentreShift,
+    GroupPlacement,
+    Renamed,
+    align,
+    centre_shift,
+    place,
+    rename_clusters,
+)
+from siftcast.planning.clustering.matched_events import Floats, Integers, MatchedEvents
+from siftcast.planning.clustering.similarity import pairs_bound, similarities, similarity_named
 
 CENTRAL_MAX = 4_096
+PAIRS_MAX = 100_000_000
 LANDMARKS = 2_048
+LANDMARKS_MAX = 32_768
+CONTACTS = 20
 GROUP_SIZE = 1_000
 DISTRIBUTED_KMEANS = {"sampling": sampling_kmeans, "hierarchical": hierarchical_kmeans, "hp2pc": hp2pc_kmeans}
 THRESHOLD = 0.2
@@ -62,6 +75,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         kmeans: str | None = None,
         similarity: str = "jaccard",
         sigma: float = SIGMA,
+        spherical: bool = True,
         seed: int = 0,
     ) -> None:
         self.k = k
@@ -73,6 +87,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.kmeans = kmeans
         self.similarity = similarity
         self.sigma = sigma
+        self.spherical = spherical
         self.seed = seed
 
     def fit(self, matched: Any, y: None = None) -> SubscriptionClusters:
@@ -81,8 +96,8 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._check(len(known))
         members = np.flatnonzero(known.matched)
         self.labels_ = np.full(len(known), UNMATCHED, dtype=np.int64)
-        self.coordinates_ = np.full((len(known), self._dimensions()), np.nan)
-        self.centres_ = np.zeros((0, self._dimensions()))
+        self.coordinates_: Floats = np.full((len(known), self._dimensions()), np.nan)
+        self.centres_: Floats = np.zeros((0, self._dimensions()))
         self.placements_: tuple[GroupPlacement, ...] = ()
         if len(members):
             self._cluster(known, members)
@@ -107,29 +122,30 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def update(self, matched: Any, *, threshold: float = THRESHOLD) -> tuple[CentreShift, Renamed | None]:
         """Cluster the same subscriptions anew; install the result only if centres moved beyond the threshold.
 
-        New clusters keep the old names as far as possible, and the second answer counts who moves; it is None if the old
-        clusters stay.
+        New clusters keep the old names as far as possible, and the second answer counts who moves; it is None if the
+        old clusters stay.
         """
         known = as_matched(matched)
         if len(known) != len(self.labels_):
             raise ClusteringError(f"an update is for the same {len(self.labels_)} subscriptions, not {len(known)}")
         fresh = SubscriptionClusters(**self.get_params()).fit(known)
         both = (self.labels_ >= 0) & (fresh.labels_ >= 0)
-        alignment = align(fresh.coordinates_[both], self.coordinates_[both]) if both.any() else None
-        shift = centre_shift(self.centres_, fresh.centres_, threshold=threshold, alignment=alignment)
+        alignment = align(fresh._points(both), self._points(both)) if both.any() else None
+        deployed = self.centres_[~np.isnan(self.centres_).any(axis=1)]
+        shift = centre_shift(deployed, fresh.centres_, threshold=threshold, alignment=alignment)
         if not shift.worth_installing:
             return shift, None
         renamed = rename_clusters(self.labels_, fresh.labels_)
-        order = np.argsort(renamed.names[: fresh.n_clusters_])
-        _, labels = np.unique(renamed.labels, return_inverse=True)
         self.__dict__.update(fresh.__dict__)
-        self.centres_ = fresh.centres_[order]
+        # There may be fewer clusters than before: a name nobody has taken over stays vacant.
+        self.centres_ = np.full((int(renamed.labels.max(initial=-1)) + 1, self.centres_.shape[1]), np.nan)
+        self.centres_[renamed.names[: fresh.n_clusters_]] = fresh.centres_
         self.labels_ = renamed.labels
         return shift, renamed
 
     def _cluster(self, known: MatchedEvents, members: Integers) -> None:
         rng = np.random.default_rng(self.seed)
-        levels, groups, landmarks = self._shape(len(members))
+        levels, groups, landmarks = self._shape(known, len(members))
         base = connected_groups(known, members, groups, rng)
         plan = EmbeddingPlan(
             method=self.method,
@@ -137,15 +153,20 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             similarity=self.similarity,
             sigma=self.sigma,
             seed=self.seed,
+            spherical=self.spherical,
             from_landmarks=self.levels is None and levels > 1,
         )
         hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
         embedding = embed_levels(known, hierarchy, plan)
         self.hierarchy_, self.embedding_ = hierarchy, embedding
         self.coordinates_ = embedding.of_all(len(known))
-        points = self.coordinates_[members]
+        points = plan.points(self.coordinates_[members])
         method = self.kmeans or ("central" if len(base) == 1 else "hierarchical")
-        centres: Centres = kmeans(points, self.k, rng) if method == "central" else DISTRIBUTED_KMEANS[method](embedding, self.k, rng)
+        centres: Centres = (
+            kmeans(points, self.k, rng)
+            if method == "central"
+            else DISTRIBUTED_KMEANS[method](embedding.points(plan), self.k, rng)
+        )
         used, labels = np.unique(nearest_centres(points, centres.points), return_inverse=True)
         self.labels_[members] = labels
         self.centres_ = centres.points[used]
@@ -159,15 +180,21 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for group in hierarchy.base
         )
 
-    def _shape(self, count: int) -> tuple[int, int, float | int]:
+    def _shape(self, known: MatchedEvents, count: int) -> tuple[int, int, float | int]:
         """Levels, base groups and landmarks, where they are not given."""
         if self.levels is None and self.groups is None:
-            if count <= CENTRAL_MAX and self.landmarks is None:
+            pairs = pairs_bound(known)
+            if self.landmarks is None and (count <= CENTRAL_MAX or pairs <= PAIRS_MAX):
                 return 1, 1, 1.0
-            return 2, 1, LANDMARKS if self.landmarks is None else self.landmarks
+            wanted = min(max(LANDMARKS, CONTACTS * count * count // pairs), LANDMARKS_MAX)
+            return 2, 1, wanted if self.landmarks is None else self.landmarks
         levels = 2 if self.levels is None else self.levels
         groups = 1 if levels == 1 else self.groups or -(-count // GROUP_SIZE)
         return levels, min(groups, count), 0.25 if self.landmarks is None else self.landmarks
+
+    def _points(self, rows: Any) -> Floats:
+        """Coordinates as k-means saw them."""
+        return unit_rows(self.coordinates_[rows]) if self.spherical else self.coordinates_[rows]
 
     def _dimensions(self) -> int:
         return self.k if self.dimensions is None else self.dimensions

@@ -1,24 +1,25 @@
 """Groups of subscriptions on levels, joined by landmarks: where distributed clustering runs (thesis, 3.4.1).
 
-On the lowest level every subscription is in one group. Of each group some members, drawn uniformly, are its *landmarks*;
-those of several groups are the members of one group on the level above, up to a single root. A group has more landmarks
-than the embedding has dimensions if it has as many members, because fewer could not span the space.
+On the lowest level every subscription is in one group. Of each group some members, drawn uniformly, are its
+*landmarks*; those of several groups are the members of one group on the level above, up to a single root. A group has
+more landmarks than the embedding has dimensions if it has as many members, because fewer could not span the space.
 
     level 2                 root                    all landmarks of level 1
     level 1         a                   b           landmarks of their groups below
     level 0     c   d   e           f   g   h       every subscription once
 
 Base groups are connected: any two members are joined by a chain of members that share events. NICE, which the thesis
-adapts, groups by nearness in the network, which has nothing to do with interests, so members are drawn at random from a
-connected component. Where such a draw is not connected, the component is cut along a spanning tree of subscriptions
-and events instead, which always is (`_cut_tree`). Components smaller than a group are packed together: they have nothing
-in common with anyone, so no grouping could connect them.
+adapts, groups by nearness in the network, which has nothing to do with interests, so members are drawn at random from
+a connected component. Where such a draw is not connected, the component is cut along a spanning tree of subscriptions
+and events instead, which always is (`_cut_tree`). Components smaller than a group are packed together: they have
+nothing in common with anyone, so no grouping could connect them.
 
 Cost: O(matches), about 1 s for 1,000,000 subscriptions of 20 matches, 4 s where the tree is needed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +96,9 @@ def build_hierarchy(
     return Hierarchy(tuple(built))
 
 
-def connected_groups(matched: MatchedEvents, members: Integers, count: int, rng: np.random.Generator) -> tuple[Integers, ...]:
+def connected_groups(
+    matched: MatchedEvents, members: Integers, count: int, rng: np.random.Generator
+) -> tuple[Integers, ...]:
     """`members` (all with matches) in about `count` base groups of like size, connected wherever that is possible."""
     if count < 1 or not len(members):
         raise ClusteringError(f"{len(members)} subscriptions cannot be put into {count} groups")
@@ -133,9 +136,9 @@ def _all_connected(rows: sparse.csr_matrix, parts: list[Integers]) -> bool:
 def _cut_tree(rows: sparse.csr_matrix, places: Integers, size: int) -> list[Integers]:
     """A connected component in connected groups of at most 2·size members, along a breadth-first tree.
 
-    From the leaves up, each subscription hands itself and what hangs on it to the event above, and events hand what they
-    gathered to the subscription above. All that an event gathers shares that event, so a bundle may be closed at any event
-    once it is large enough. A subscription takes over the bundles of its events while it has room.
+    From the leaves up, each subscription hands itself and what hangs on it to the event above, and events hand what
+    they gathered to the subscription above. All that an event gathers shares that event, so a bundle may be closed at
+    any event once it is large enough. A subscription takes over the bundles of its events while it has room.
     """
     count = rows.shape[0]
     graph = _bipartite(rows)
@@ -184,7 +187,8 @@ def _bipartite(rows: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def _group_count(base: int, level: int, levels: int) -> int:
     """Groups thin out by the same factor from level to level, to one at the top."""
-    return max(1, round(base ** ((levels - 1 - level) / (levels - 1))))
+    share = (levels - 1 - level) / (levels - 1)
+    return max(1, round(math.pow(base, share)))
 
 
 def _draw_landmarks(members: Integers, landmarks: float | int, dimensions: int, rng: np.random.Generator) -> Integers:

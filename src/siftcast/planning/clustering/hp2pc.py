@@ -1,7 +1,7 @@
 """HP2PC, hierarchically distributed k-means without a selection phase: a baseline (thesis, 3.4.3.2, after Hammouda).
 
 Every base group clusters its members from k random ones of them. Parents merge their children's centres as weighted
-points, starting from the centres of the first child, because nobody has handed them any; so up to the root. What this
+points, starting from k of these at random, because nobody has handed them any; so up to the root. What this
 lacks, compared with `distributed_kmeans`, is a common beginning: one group's unlucky draw is never put right by others.
 """
 
@@ -31,8 +31,12 @@ def hp2pc_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -
         merged: dict[int, Centres] = {}
         for group in level:
             children = [below[child] for child in group.children]
-            # A small first child may have fewer than k centres; the child with the most is as good a beginning.
-            first = max(children, key=len)
-            merged[group.number] = merge_centres(children, first)
+            merged[group.number] = merge_centres(children, _drawn(children, k, rng))
         below = merged
     return below[0]
+
+
+def _drawn(children: list[Centres], k: int, rng: np.random.Generator) -> Centres:
+    points = np.concatenate([child.points for child in children])
+    chosen = rng.choice(len(points), size=min(k, len(points)), replace=False)
+    return Centres(points[chosen], np.zeros(len(chosen)))

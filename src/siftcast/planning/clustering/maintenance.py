@@ -5,14 +5,14 @@ From the least to the most work:
 - `place` puts new subscriptions into clusters from the landmarks of one group: similarities to them, local coordinates,
   the group's projection, nearest centre. Nobody else is asked.
 - `refresh_group` embeds the members of a group anew from what they matched lately and keeps projection and centres.
-- Re-clustering makes everything anew. `centre_shift` says how far the centres have moved and whether that is beyond the
-  threshold from which on new clusters are worth their control traffic; `rename_clusters` then gives the new clusters the
-  old names under which fewest subscriptions move, and counts those that do.
+- Re-clustering makes everything anew. `centre_shift` says how far the centres have moved and whether that is beyond
+  the threshold from which on new clusters are worth their control traffic; `rename_clusters` then gives the new
+  clusters the old names under which fewest subscriptions move, and counts those that do.
 
-Two things the thesis passes over. An embedding is determined only up to rotation and reflection, so a fresh one cannot be
-put through an old projection, nor its centres compared with old ones: both are first turned onto the old by the best
-orthogonal map (Procrustes) of the subscriptions that are in both. And centres come in no order: they are paired so that the
-sum of movements is least (Hungarian method).
+Two things the thesis passes over. An embedding is determined only up to rotation and reflection, so a fresh one cannot
+be put through an old projection, nor its centres compared with old ones: both are first turned onto the old by the
+best orthogonal map (Procrustes) of the subscriptions that are in both. And centres come in no order: they are paired
+so that the sum of movements is least (Hungarian method).
 
 A subscriber with several subscriptions is in all their clusters (`subscriber_clusters`).
 """
@@ -55,14 +55,14 @@ def place(matched: MatchedEvents, group: GroupPlacement, centres: Floats) -> Int
     labels = np.full(len(matched), UNMATCHED, dtype=np.int64)
     known = np.flatnonzero(matched.matched)
     if len(known) and len(centres):
-        labels[known] = nearest_centres(group.coordinates(matched.take(known)), centres)
+        labels[known] = nearest_centres(group.plan.points(group.coordinates(matched.take(known))), centres)
     return labels
 
 
 def refresh_group(
     matched: MatchedEvents, landmarks: Integers, group: GroupPlacement, rng: np.random.Generator
 ) -> GroupPlacement:
-    """The group under its members' latest matches, with the old projection; `landmarks` are places among the members."""
+    """The group under its members' latest matches, with the old projection; `landmarks` are places among them."""
     fresh = embed_group(matched, landmarks, group.plan, rng)
     before = group.local.landmarks.coordinates
     if len(before) != len(landmarks):
@@ -98,7 +98,7 @@ class CentreShift:
 def centre_shift(
     old_centres: Floats, new_centres: Floats, *, threshold: float, alignment: Projection | None = None
 ) -> CentreShift:
-    """The root mean square movement of centres, paired so that it is least; a changed number of centres is infinitely far."""
+    """The root mean square movement of centres, paired so that it is least; infinite if their number changed."""
     if not threshold >= 0:
         raise ClusteringError(f"the threshold for installing clusters must be at least 0, not {threshold}")
     if len(old_centres) != len(new_centres):
@@ -132,7 +132,7 @@ class Renamed:
 def rename_clusters(old_labels: npt.ArrayLike, new_labels: npt.ArrayLike) -> Renamed:
     """New labels under the names with fewest moves; rows are the same subscriptions, negative labels are in no cluster.
 
-    Clusters without an old counterpart get the names after the last one used.
+    Clusters without an old counterpart get a name that is free; if there are fewer than before, names stay vacant.
     """
     old, new = np.asarray(old_labels, dtype=np.int64), np.asarray(new_labels, dtype=np.int64)
     if old.shape != new.shape or old.ndim != 1:

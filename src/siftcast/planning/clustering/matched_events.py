@@ -85,7 +85,7 @@ def matched_events(
     order = columns if positions is None else np.asarray(positions)
     if not len(rows) == len(columns) == len(order):
         raise ClusteringError(
-            f"pairs need as many subscriptions as events and positions, not {len(rows)}, {len(columns)} and {len(order)}"
+            f"{len(rows)} subscriptions in pairs need as many events and positions, not {len(columns)} and {len(order)}"
         )
     least = int(rows.max(initial=-1)) + 1
     total = least if count is None else count
@@ -93,24 +93,34 @@ def matched_events(
         raise ClusteringError(f"subscriptions are numbered from 0 to {total - 1}; found {rows.min()} to {rows.max()}")
     if recent < 1:
         raise ClusteringError(f"a subscription keeps at least one recent event, not {recent}")
-    rows, columns = _newest(rows, columns, order, recent)
+    rows, columns = _distinct(rows, columns) if positions is None else _distinct_by_age(rows, columns, order)
+    kept = np.searchsorted(rows, rows, side="right") - np.arange(len(rows)) <= recent
+    rows, columns = rows[kept], columns[kept]
     window, numbered = np.unique(columns, return_inverse=True)
     own = np.bincount(rows, minlength=total).astype(np.int64)
     return MatchedEvents(_binary(rows, numbered, (total, len(window))), own, window)
 
 
-def _newest(rows: Integers, columns: Integers, order: Any, recent: int) -> tuple[Integers, Integers]:
-    """The newest `recent` pairs of each row, each event once."""
+def _distinct(rows: Integers, columns: Integers) -> tuple[Integers, Integers]:
+    """Each pair once, by row and then by event; a sort of plain numbers, several times as fast as `lexsort`."""
+    least = int(columns.min(initial=0))
+    span = int(columns.max(initial=0)) - least + 1
+    if span * (int(rows.max(initial=0)) + 1) > np.iinfo(np.int64).max:
+        return _distinct_by_age(rows, columns, columns)
+    keys = np.sort(rows * span + (columns - least))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    return keys // span, keys % span + least
+
+
+def _distinct_by_age(rows: Integers, columns: Integers, order: Any) -> tuple[Integers, Integers]:
+    """Each pair once, by row and then by its newest position."""
     by_event = np.lexsort((order, columns, rows))
     rows, columns, order = rows[by_event], columns[by_event], order[by_event]
     last = np.ones(len(rows), dtype=np.bool_)
     last[:-1] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     rows, columns, order = rows[last], columns[last], order[last]
     by_age = np.lexsort((columns, order, rows))
-    rows, columns = rows[by_age], columns[by_age]
-    ends = np.searchsorted(rows, rows, side="right")
-    kept = ends - np.arange(len(rows)) <= recent
-    return rows[kept], columns[kept]
+    return rows[by_age], columns[by_age]
 
 
 def _binary(rows: Any, columns: Any, shape: tuple[int, int]) -> sparse.csr_matrix:
@@ -122,5 +132,7 @@ def _binary(rows: Any, columns: Any, shape: tuple[int, int]) -> sparse.csr_matri
 def _numbers(name: str, values: npt.ArrayLike) -> Integers:
     numbers = np.asarray(values)
     if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
-        raise ClusteringError(f"{name} must be a row of whole numbers, not {numbers.dtype} of the shape {numbers.shape}")
+        raise ClusteringError(
+            f"{name} must be a row of whole numbers, not {numbers.dtype} of the shape {numbers.shape}"
+        )
     return numbers.astype(np.int64)

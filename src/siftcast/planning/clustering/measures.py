@@ -7,11 +7,11 @@
     hscore              their harmonic mean, with 50 neighbours in the thesis
     false_positives     messages to members that did not match, when events go to whole clusters
 
-Readings. Stress divides by similarities, so it is over pairs that have one, and a mean, so that sizes compare. The thesis
-does not say what similarity two points in the embedding have: it is the bilinear form of coordinates that fits the
-similarities best, which for principal components is their reconstruction. Trustworthiness and continuity are printed
-without "1 -", with which alone 1 is their upper bound. Similarities have many ties; among equals the rank is the best one,
-and of true neighbours that tie for the last places those count that the embedding put nearest.
+Readings. Stress divides by similarities, so it is over pairs that have one, and a mean, so that sizes compare. The
+thesis does not say what similarity two points in the embedding have: it is the bilinear form of coordinates that fits
+the similarities best, which for principal components is their reconstruction. Trustworthiness and continuity are
+printed without "1 -", with which alone 1 is their upper bound. Similarities have many ties; among equals the rank is
+the best one, and of true neighbours that tie for the last places those count that the embedding put nearest.
 
 Subscriptions with a negative label are in no cluster and are left out. Cost: false positives O(matches); neighbours
 O(n² log n) in blocks, for thousands of points; draw a sample of more.
@@ -117,7 +117,7 @@ def hscore(similarity: Any, coordinates: Floats, neighbours: int = NEIGHBOURS) -
 
 def _neighbourhoods(similarity: Any, coordinates: Floats, neighbours: int) -> tuple[float, float]:
     count = len(coordinates)
-    if not 1 <= neighbours or 2 * count <= 3 * neighbours + 1:
+    if neighbours < 1 or 2 * count <= 3 * neighbours + 1:
         raise ClusteringError(f"{neighbours} neighbours need more than {(3 * neighbours + 1) // 2} points, not {count}")
     matrix = sparse.csr_matrix(similarity)
     squares = (coordinates**2).sum(axis=1)

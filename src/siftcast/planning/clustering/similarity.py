@@ -11,8 +11,8 @@ events in the window. The thesis finds Jaccard the most consistent; it is the de
 
 Similarities are kept for pairs that share an event and for no other, so work and memory follow the shared events (a
 sparse product), never the square of the subscriptions. For all functions but one an unrelated pair has similarity 0
-and nothing is lost. Simple matching also counts the events that neither matched; its unrelated pairs count as 0 here all
-the same, because two subscriptions that never receive an event together have no business in one cluster.
+and nothing is lost. Simple matching also counts the events that neither matched; its unrelated pairs count as 0 here
+all the same, because two subscriptions that never receive an event together have no business in one cluster.
 
 A subscription that matched nothing has similarity 0 to everyone, itself included. `pairs_bound` says beforehand how
 many pairs a product can have; where that is too many, compare with landmarks in blocks (`dense_similarities`).
@@ -77,7 +77,9 @@ def similarity_named(name: str) -> Similarity:
     return SIMILARITIES[name]
 
 
-def similarities(left: MatchedEvents, right: MatchedEvents | None = None, *, name: str = "jaccard") -> sparse.csr_matrix:
+def similarities(
+    left: MatchedEvents, right: MatchedEvents | None = None, *, name: str = "jaccard"
+) -> sparse.csr_matrix:
     """Similarities of the rows of `left` (rows) to those of `right` (columns), for pairs that share an event."""
     function = similarity_named(name)
     others = left if right is None else right.under_events(left.events)
