@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh, svds
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from siftcast.model import ClusteringError
 from siftcast.planning.clustering.matched_events import Floats
@@ -40,6 +40,7 @@ SIGMA = 0.7
 _DENSE_POINTS_MAX = 256
 _DOUBLE_POINTS_MAX = 8_192
 _SPARSE_SHARE = 0.3
+_ROUNDS = 50
 _RANK_TOLERANCE = 1e-6
 Matrix = Any  # a square ndarray or csr_matrix
 
@@ -109,12 +110,8 @@ def ratio_association(
             # Similarities are symmetric, so the transpose needs no other matrix.
             rmatvec=lambda x: _times(matrix, x.ravel()) - mean * x.sum(),
         )
-        start = rng.standard_normal(count)
-        _, values, rows = svds(
-            operator, k=wanted, v0=start, tol=_tolerance(count), solver="arpack", return_singular_vectors="vh"
-        )
-        order = np.argsort(-values, kind="stable")
-        values, directions = values[order], rows[order].T
+        values, rows = _largest_singular(operator, wanted, rng)
+        directions = rows.T
     values = np.where(values > _RANK_TOLERANCE * max(values.max(initial=0.0), 1.0), values, 0.0)
     directions = _signed(np.where(values > 0, directions, 0.0))
     coordinates = np.asarray(_times(matrix, directions)) - mean @ directions
@@ -153,9 +150,7 @@ def normalized_cut(
         values, vectors = values[::-1][:wanted], vectors[:, ::-1][:, :wanted]
     else:
         operator = LinearOperator(weights.shape, matvec=apply, dtype=np.float64)
-        start = rng.standard_normal(count)
-        values, vectors = eigsh(operator, k=wanted, which="LA", v0=start, tol=_tolerance(count))
-        values, vectors = values[::-1], vectors[:, ::-1]
+        values, vectors = _largest_eigen(operator, wanted, rng)
     coordinates = _signed(vectors) / root[:, None] * np.sqrt(volume)
     # A value of zero is the constant solution that was taken out, or noise; neither says anything of the graph.
     coordinates = np.where(np.abs(values) > _RANK_TOLERANCE, coordinates, 0.0)
@@ -196,6 +191,44 @@ def _square(similarity: Matrix, dimensions: int) -> Matrix:
     if not sparse.issparse(matrix) and np.count_nonzero(matrix) < _SPARSE_SHARE * matrix.size:
         matrix = sparse.csr_matrix(matrix)
     return matrix
+
+
+def _largest_singular(operator: LinearOperator, wanted: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Singular values, falling, and right vectors (rows)."""
+    count = operator.shape[0]
+    start = rng.standard_normal(count)
+    options = {"v0": start, "tol": _tolerance(count), "solver": "arpack", "return_singular_vectors": "vh"}
+    try:
+        _, values, rows = svds(operator, k=wanted, **options)
+    except ArpackError:
+        # Krylov spaces end early where many values are equal. Iterating a block of vectors has no such end.
+        block = _iterated(lambda x: operator.rmatmat(operator.matmat(x)), count, wanted, rng)
+        _, values, turned = linalg.svd(operator.matmat(block), full_matrices=False)
+        rows = turned @ block.T
+    order = np.argsort(-values, kind="stable")[:wanted]
+    return values[order], rows[order]
+
+
+def _largest_eigen(operator: LinearOperator, wanted: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Eigenvalues from the largest down, and vectors (columns), of values that are all at least -1."""
+    count = operator.shape[0]
+    try:
+        start = rng.standard_normal(count)
+        values, vectors = eigsh(operator, k=wanted, which="LA", v0=start, tol=_tolerance(count))
+    except ArpackError:
+        block = _iterated(lambda x: operator.matmat(x) + x, count, wanted, rng)
+        values, turned = linalg.eigh(block.T @ operator.matmat(block))
+        vectors = block @ turned
+    order = np.argsort(-values, kind="stable")[:wanted]
+    return values[order], vectors[:, order]
+
+
+def _iterated(apply: Callable[[Floats], Floats], count: int, wanted: int, rng: np.random.Generator) -> Floats:
+    """An orthonormal basis close to the leading vectors of a positive operator, and some more for good measure."""
+    block: Floats = linalg.qr(rng.standard_normal((count, min(count, wanted + 10))), mode="economic")[0]
+    for _ in range(_ROUNDS):
+        block = linalg.qr(apply(block), mode="economic")[0]
+    return block
 
 
 def _is_small(count: int, wanted: int) -> bool:

@@ -17,6 +17,7 @@ What odd input does:
     duplicates                             the same coordinates, so the same cluster
     fewer distinct subscriptions than k    as many clusters as there are distinct points; `n_clusters_` says how many
     a graph in several pieces              pieces are tied weakly under `ncut`, far apart under `rassoc`
+    more communities than dimensions       the weakest fall together into one large cluster: ask for more dimensions
     everyone alike                         one giant cluster, because splitting it would only cost messages twice
 
 Clusters are numbered from 0, without gaps until an `update` leaves a name vacant. The seed decides everything.
@@ -154,7 +155,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             sigma=self.sigma,
             seed=self.seed,
             spherical=self.spherical,
-            from_landmarks=self.levels is None and levels > 1,
+            from_landmarks=self.levels is None and self.groups is None and levels > 1,
         )
         hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
         embedding = embed_levels(known, hierarchy, plan)
