@@ -103,12 +103,11 @@ def ratio_association(
         _, values, rows = linalg.svd(centred, full_matrices=False)
         values, directions = values[:wanted], rows[:wanted].T
     else:
-        operator = LinearOperator(
-            matrix.shape,
-            dtype=np.float64,
-            matvec=lambda x: _times(matrix, x.ravel()) - mean @ x.ravel(),
-            # Similarities are symmetric, so the transpose needs no other matrix.
-            rmatvec=lambda x: _times(matrix, x.ravel()) - mean * x.sum(),
+        # Similarities are symmetric, so the transpose needs no other matrix.
+        operator = _operator(
+            count,
+            lambda x: _times(matrix, x) - mean @ x,
+            lambda x: _times(matrix, x) - mean[:, None] * x.sum(axis=0),
         )
         values, rows = _largest_singular(operator, wanted, rng)
         directions = rows.T
@@ -137,10 +136,10 @@ def normalized_cut(
     volume = float(degrees.sum())
 
     def apply(x: Floats) -> Floats:
-        """The normalised weights without their constant solution."""
-        x = x.ravel()
-        scaled = x / root
-        applied: Floats = (_times(weights, scaled) + tie / count * scaled.sum()) / root - root * (root @ x) / volume
+        """The normalised weights without their constant solution, times columns."""
+        scaled = x / root[:, None]
+        pulled = _times(weights, scaled) + tie / count * scaled.sum(axis=0)
+        applied: Floats = pulled / root[:, None] - np.outer(root, root @ x) / volume
         return applied
 
     wanted = min(dimensions, count - 1)
@@ -149,7 +148,7 @@ def normalized_cut(
         values, vectors = linalg.eigh(normalised)
         values, vectors = values[::-1][:wanted], vectors[:, ::-1][:, :wanted]
     else:
-        operator = LinearOperator(weights.shape, matvec=apply, dtype=np.float64)
+        operator = _operator(count, apply, apply)
         values, vectors = _largest_eigen(operator, wanted, rng)
     coordinates = _signed(vectors) / root[:, None] * np.sqrt(volume)
     # A value of zero is the constant solution that was taken out, or noise; neither says anything of the graph.
@@ -193,6 +192,18 @@ def _square(similarity: Matrix, dimensions: int) -> Matrix:
     return matrix
 
 
+def _operator(count: int, apply: Callable[[Floats], Floats], turned: Callable[[Floats], Floats]) -> LinearOperator:
+    """A square operator, and its transpose, from functions on columns."""
+    return LinearOperator(
+        (count, count),
+        dtype=np.float64,
+        matvec=lambda x: apply(x.reshape(count, 1)).ravel(),
+        rmatvec=lambda x: turned(x.reshape(count, 1)).ravel(),
+        matmat=apply,
+        rmatmat=turned,
+    )
+
+
 def _largest_singular(operator: LinearOperator, wanted: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Singular values, falling, and right vectors (rows)."""
     count = operator.shape[0]
@@ -225,10 +236,16 @@ def _largest_eigen(operator: LinearOperator, wanted: int, rng: np.random.Generat
 
 def _iterated(apply: Callable[[Floats], Floats], count: int, wanted: int, rng: np.random.Generator) -> Floats:
     """An orthonormal basis close to the leading vectors of a positive operator, and some more for good measure."""
-    block: Floats = linalg.qr(rng.standard_normal((count, min(count, wanted + 10))), mode="economic")[0]
+    block, _ = linalg.qr(rng.standard_normal((count, min(count, wanted + 10))), mode="economic")
+    before = np.zeros(block.shape[1])
     for _ in range(_ROUNDS):
-        block = linalg.qr(apply(block), mode="economic")[0]
-    return block
+        block, triangle = linalg.qr(apply(block), mode="economic")
+        sizes = np.abs(np.diag(triangle))
+        if np.allclose(sizes, before, rtol=1e-12, atol=1e-14):
+            break
+        before = sizes
+    found: Floats = block
+    return found
 
 
 def _is_small(count: int, wanted: int) -> bool:
