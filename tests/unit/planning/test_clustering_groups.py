@@ -10,6 +10,7 @@ from siftcast.model import ClusteringError
 from siftcast.planning.clustering import (
     EMBEDDINGS,
     EmbeddingPlan,
+    Projection,
     accuracy,
     build_hierarchy,
     centroid_clusters,
@@ -28,6 +29,7 @@ from siftcast.planning.clustering import (
     similarities,
     stress,
 )
+from siftcast.planning.clustering.distributed import linear_projection
 from siftcast.planning.clustering.embedding import cut_weights
 
 METHODS = ["rassoc", "ncut"]
@@ -117,6 +119,37 @@ def test_as_printed_one_group_under_ncut_is_not_the_centralized_embedding():
     shrunk = np.linalg.norm(printed.coordinates[0, 0], axis=0) / np.linalg.norm(central, axis=0)
     np.testing.assert_allclose(shrunk, repaired.local[1, 0].landmarks.spectrum, atol=1e-3)
     assert shrunk.min() < 0.9
+
+
+def test_the_projection_under_ncut_is_the_least_of_its_cost_and_the_printed_one_is_not():
+    """No other map lowers Σ w_ij |y_i/λ - M x_j|², which is (3.4) in coordinates of the generalised problem."""
+    matched = random_matches(count=200)
+    rng = np.random.default_rng(0)
+    base = connected_groups(matched, np.arange(200), 2, rng)
+    hierarchy = build_hierarchy(base, rng, levels=2, landmarks=0.3, dimensions=3)
+    plan = EmbeddingPlan(method="ncut", dimensions=3)
+    found = embed_levels(matched, hierarchy, plan)
+    group, root = hierarchy.base[0], hierarchy.root
+    weights = cut_weights(similarities(matched.take(group.members), matched.take(root.members))).toarray()
+    assert found.local[1, 0].landmarks.tie == 0.0
+    wanted = found.coordinates[1, 0] / found.local[1, 0].landmarks.spectrum
+    local = found.local[0, 0]
+
+    def cost(projection):
+        apart = wanted[None] - projection(local.coordinates)[:, None]
+        return float((weights * (apart**2).sum(axis=2)).sum())
+
+    least = cost(found.projections[0, 0])
+    for _ in range(20):
+        nudge = Projection(
+            found.projections[0, 0].matrix + 0.01 * rng.standard_normal((3, 3)),
+            found.projections[0, 0].offset + 0.01 * rng.standard_normal(3),
+        )
+        assert cost(nudge) > least
+    by_degree = linear_projection(
+        local.coordinates, weights @ wanted / weights.sum(axis=1, keepdims=True), weights=local.degrees
+    )
+    assert cost(by_degree) > least * (1 + 1e-6)
 
 
 def test_as_printed_a_group_of_one_kind_cannot_leave_the_origin():
