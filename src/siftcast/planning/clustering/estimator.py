@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
+from threadpoolctl import threadpool_limits
 
 from siftcast.model import ClusteringError
 from siftcast.planning.clustering.distributed import EmbeddingPlan, embed_levels
@@ -52,7 +53,7 @@ from siftcast.planning.clustering.matched_events import Floats, Integers, Matche
 from siftcast.planning.clustering.similarity import pairs_bound, similarities, similarity_named
 
 CENTRAL_MAX = 4_096
-PAIRS_MAX = 100_000_000
+PAIRS_MAX = 20_000_000
 LANDMARKS = 2_048
 LANDMARKS_MAX = 32_768
 CONTACTS = 20
@@ -101,7 +102,9 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.centres_: Floats = np.zeros((0, self._dimensions()))
         self.placements_: tuple[GroupPlacement, ...] = ()
         if len(members):
-            self._cluster(known, members)
+            # Matrices are small or sparse: a second thread of BLAS or OpenMP mostly waits, and burns a core doing so.
+            with threadpool_limits(limits=1):
+                self._cluster(known, members)
         self.n_clusters_ = len(self.centres_)
         return self
 
