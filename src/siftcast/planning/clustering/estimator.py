@@ -21,7 +21,7 @@ What odd input does:
     everyone alike                         one giant cluster, because splitting it would only cost messages twice
 
 Cost, in CPU seconds of one core of a shared machine, uniform boxes with hot-spot events, k = 20, defaults: 10,000
-subscriptions 0.9 (`rassoc`) and 1.0 (`ncut`), 100,000 2.9 and 3.8, 1,000,000 24 (`rassoc`, one run, 2.4 GiB). With the
+subscriptions 0.9 (`rassoc`) and 1.0 (`ncut`), 100,000 2.9 and 3.8, 1,000,000 21 (`rassoc`, one run, 2.2 GiB). With the
 thesis' Table 3.1 (32,000, k = 50, four levels, 64 groups, 25 % landmarks), local embeddings included: 0.7 and 3.0.
 
 Clusters are numbered from 0, without gaps until an `update` leaves a name vacant. The seed decides everything.
