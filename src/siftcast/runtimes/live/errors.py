@@ -1,0 +1,110 @@
+"""What can go wrong between a node, its peers and its clients. Codes travel in `Failure` frames and stay stable.
+
+Errors that a client meets are rebuilt from their code (`failure_error`), so `except Refused` works on both sides.
+"""
+
+from __future__ import annotations
+
+from siftcast.model.errors import EventError, FilterError, SiftcastError, SubscriptionError
+
+
+class LiveError(SiftcastError):
+    """The root of all errors of the live network."""
+
+    code = "live"
+
+
+class ConfigurationError(LiveError):
+    """A configuration file cannot be used; names the file, the line, the key, and what would be accepted."""
+
+    code = "configuration"
+
+    def __init__(self, path: str, problem: str, *, key: str = "", line: int | None = None, remedy: str = "") -> None:
+        self.path = path
+        self.problem = problem
+        self.key = key
+        self.line = line
+        self.remedy = remedy
+        place = path if line is None else f"{path}, line {line}"
+        name = f"{key}: " if key else ""
+        super().__init__(f"{place}: {name}{problem}" + (f"; {remedy}" if remedy else ""))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.path, self.problem, self.key, self.line, self.remedy)
+
+
+def _rebuild(
+    kind: type[ConfigurationError], path: str, problem: str, key: str, line: int | None, remedy: str
+) -> ConfigurationError:
+    return kind(path, problem, key=key, line=line, remedy=remedy)
+
+
+class FrameError(LiveError):
+    """Bytes on a connection are not what was agreed: malformed, too large, or out of turn."""
+
+    code = "frame"
+
+
+class VersionError(LiveError):
+    """The two ends speak different versions."""
+
+    code = "version"
+
+
+class ConnectionLost(LiveError):
+    """A connection broke, or could not be made; what was waiting for an answer may or may not have been done."""
+
+    code = "connection-lost"
+
+
+class Refused(LiveError):
+    """The node understood a request and did not accept it."""
+
+    code = "refused"
+
+
+class SlowConsumer(LiveError):
+    """A subscriber did not keep up, and the node's policy is to disconnect those."""
+
+    code = "slow-consumer"
+
+
+class DurabilityUnavailable(LiveError):
+    """A durable subscription was asked of a node that keeps none."""
+
+    code = "durability-unavailable"
+
+
+class StoreError(LiveError):
+    """The store cannot be opened or written; says which file and what to do."""
+
+    code = "store"
+
+
+class StoreFull(StoreError):
+    """There is no room on disk; what was accepted before is safe, and more is taken once there is room again."""
+
+    code = "store-full"
+
+
+class NetworkMismatch(LiveError):
+    """A node was met whose configuration names another network: other nodes, another scheme or other options."""
+
+    code = "network-mismatch"
+
+
+_BY_CODE: dict[str, type[SiftcastError]] = {
+    kind.code: kind
+    for kind in (
+        LiveError, FrameError, VersionError, ConnectionLost, Refused, SlowConsumer, DurabilityUnavailable,
+        StoreError, StoreFull, NetworkMismatch, EventError, FilterError, SubscriptionError,
+    )
+}  # fmt: skip
+
+
+def failure_error(code: str, message: str) -> SiftcastError:
+    """The error behind a `Failure` frame; an unknown code is a `LiveError` that names it."""
+    if code.startswith("filter"):  # the kinds of filter errors carry more than a message
+        return FilterError(message)
+    kind = _BY_CODE.get(code)
+    return kind(message) if kind is not None else LiveError(f"{message} ({code})")
