@@ -32,7 +32,9 @@ class EventLimits:
     depth_max: int = 16
 
 
-class _Wire(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class Wire(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The fields of an event as they travel."""
+
     id: str
     attributes: dict[str, Any]
     source: str = ""
@@ -41,7 +43,7 @@ class _Wire(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Wire).decode
+_decode = msgspec.msgpack.Decoder(Wire).decode
 
 
 class WireEvent(Event):
@@ -50,7 +52,7 @@ class WireEvent(Event):
     __slots__ = ("encoded",)
     encoded: bytes
 
-    def __init__(self, wire: _Wire, encoded: bytes) -> None:
+    def __init__(self, wire: Wire, encoded: bytes) -> None:
         # The slots of a frozen dataclass are set past its guard; the generated __init__ takes four times as long.
         _set_id(self, wire.id)
         _set_attributes(self, wire.attributes)
@@ -81,7 +83,7 @@ def encode_event(event: Event) -> bytes:
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     try:
-        return _encode(_Wire(event.id, _plain_members(event.attributes), event.source, time, event.payload))
+        return _encode(Wire(event.id, _plain_members(event.attributes), event.source, time, event.payload))
     except (OverflowError, TypeError, ValueError, RecursionError) as error:
         raise EventError(f"the event cannot be sent: {error}") from None
 
@@ -104,14 +106,19 @@ def _plain(value: object) -> object:
     return normalise(value)
 
 
+def decode_wire(encoded: bytes) -> Wire:
+    """The fields of an event; raises EventError."""
+    try:
+        return _decode(encoded)
+    except (msgspec.DecodeError, RecursionError, ValueError, TypeError) as error:
+        raise EventError(f"not an event: {error}") from None
+
+
 def decode_event(encoded: bytes, limits: EventLimits | None = None) -> WireEvent:
     """The event behind bytes; raises EventError for anything else, and for what the limits forbid."""
     if limits is not None and len(encoded) > limits.bytes_max:
         raise EventError(f"the event has {len(encoded):,} bytes, the limit is {limits.bytes_max:,}")
-    try:
-        wire = _decode(encoded)
-    except (msgspec.DecodeError, RecursionError, ValueError, TypeError) as error:
-        raise EventError(f"not an event: {error}") from None
+    wire = decode_wire(encoded)
     if limits is not None:
         for value in wire.attributes.values():
             if type(value) not in _PLAIN and _is_deeper(value, limits.depth_max - 1):

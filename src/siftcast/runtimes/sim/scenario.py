@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from siftcast.model.toml_lines import line_of
 from siftcast.runtimes.sim.errors import ScenarioError
 
 Count = Annotated[int, Meta(ge=0)]
@@ -204,26 +205,3 @@ def _check(file: ScenarioFile) -> None:
             raise file.error(key, "a cut needs groups", "as in groups = [[0, 1, 2]]; the others are one more group")
         if step.do not in ("cut", "heal") and step.node is None:
             raise file.error(key, f"'{step.do}' needs a node", "as in node = 3")
-
-
-def line_of(text: str, key: str) -> int | None:
-    """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]]."""
-    table, _, name = key.rpartition(".")
-    if not table or re.search(rf"(?m)^\s*\[{re.escape(key)}\]", text):
-        table, name = "", key
-    if not table:
-        table, name = name, ""
-    place = re.fullmatch(r"(\w+)\[(\d+)\]", table)
-    header = re.escape(f"[[{place[1]}]]") if place else r"\[" + re.escape(table) + r"\]"
-    skip = int(place[2]) if place else 0
-    lines = text.splitlines()
-    starts = [number for number, line in enumerate(lines, 1) if re.match(rf"\s*{header}", line)]
-    if len(starts) <= skip:
-        plain = (number for number, line in enumerate(lines, 1) if re.match(rf"\s*{re.escape(table)}\s*=", line))
-        return next(plain, None)
-    for number, line in enumerate(lines[starts[skip] :], starts[skip] + 1):
-        if name and re.match(rf"\s*{re.escape(name)}\s*=", line):
-            return number
-        if re.match(r"\s*\[", line):
-            break
-    return starts[skip]

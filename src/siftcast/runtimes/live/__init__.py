@@ -1,0 +1,14 @@
+"""The live network: nodes over TCP that run the same protocol objects as the simulator, and clients.
+
+frames.py           what travels over a connection; wire_events.py and peer_messages.py what travels inside
+connection.py       one connection as frames: cutting, batched writes, heartbeats
+node.py             stimuli in, effects out
+sessions.py         clients: subscriptions, deliveries, slow consumers (spill.py: on disk)
+peers.py            other nodes: calling, losing, finding
+layout.py           from a configuration to a part in an overlay
+settling.py         routing tables that index themselves when there is time
+store.py            what must survive a crash (salvage.py: after damage)
+configuration.py    the node's TOML file
+recording.py        a node's part of a trace
+client.py           the client: `siftcast.connect`; sync_client.py its twin without async, in_process.py one for tests
+"""

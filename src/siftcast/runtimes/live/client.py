@@ -1,0 +1,366 @@
+"""The client: a `Bus` over one connection that is made again when it breaks.
+
+    async with siftcast.connect("siftcast://localhost:7007") as bus:
+        await bus.publish({"symbol": "IBM", "price": 88.0})
+        async for event in bus.subscribe("symbol = 'IBM' AND price < 95"):
+            ...
+
+Requests are numbered and answered in any order; many may be under way (`publish_many` keeps a window of them). When
+the connection breaks, requests under way raise `ConnectionLost`, because nobody knows whether they were heard; streams
+stay, and are subscribed anew once the node is there again, after waits that double from 50 ms to 2 s. What an ephemeral
+subscription would have got in between is gone. Requests made meanwhile wait for the connection, up to `timeout_s`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from siftcast.model import Event, EventError, Filter
+from siftcast.model.errors import SiftcastError
+from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.runtimes.live.client_link import ClientLink, Dial, dial_tcp
+from siftcast.runtimes.live.configuration import DEFAULT_PORT
+from siftcast.runtimes.live.errors import ConnectionLost, LiveError
+from siftcast.runtimes.live.frames import (
+    VERSION,
+    Describe,
+    Description,
+    Hello,
+    Publish,
+    Replace,
+    Subscribe,
+    Unsubscribe,
+)
+from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
+from siftcast.runtimes.live.wire_events import encode_event
+
+AnyEvent = Event | Mapping[str, object]
+EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
+BUFFER = 1_000
+_WINDOW = 1_000
+_WAIT_MIN_S, _WAIT_MAX_S = 0.05, 2.0
+_FINAL = frozenset({"version", "unauthorised"})
+"""Failures that calling again would not change."""
+
+
+def connect(url: str, *, token: str | None = None, name: str = "", timeout_s: float = 10.0) -> Bus:
+    """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it."""
+    host, port = parse_url(url)
+    return Bus(dial_tcp(host, port), url, token=token, name=name, timeout_s=timeout_s)
+
+
+def parse_url(url: str) -> tuple[str, int]:
+    """Host and port of an address; raises LiveError."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise LiveError(f"'{url}' is no address: {error}") from None
+    if parts.scheme != "siftcast" or not parts.hostname or parts.path not in ("", "/"):
+        raise LiveError(f"'{url}' is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}")
+    return parts.hostname, DEFAULT_PORT if port is None else port
+
+
+class Bus:
+    """A connection to a node, as publishers and subscribers see it."""
+
+    def __init__(self, dial: Dial, where: str, *, token: str | None, name: str, timeout_s: float) -> None:
+        self.dropped = 0
+        """Deliveries that the node dropped because this client did not keep up."""
+        self._dial = dial
+        self._where = where
+        self._hello = Hello(VERSION, "client", name, token or "")
+        self._timeout_s = timeout_s
+        self._ids = secrets.token_hex(6)
+        self._count = 0
+        self._inboxes: dict[int, Inbox] = {}
+        self._standing: dict[int, asyncio.Future[Any]] = {}
+        self._handlers: list[tuple[Filter, str | None, EventHandler]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._link: ClientLink | None = None
+        self._linked: asyncio.Event = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._final: SiftcastError | None = None
+        self._random = Random(self._ids)
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._keeper = asyncio.create_task(self._keep())
+        try:
+            await self._present()
+        except BaseException:
+            await self.close()
+            raise
+        for filter_, durable, handler in self._handlers:
+            self._start(filter_, durable, handler)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = await self.close()
+        if failed is not None and error is None:
+            raise failed
+
+    async def close(self) -> BaseException | None:
+        """Hangs up; streams end. Returns what a handler failed with, if one did."""
+        tasks = [task for task in (self._keeper, *self._tasks) if task is not None]
+        for task in tasks:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        for inbox in self._inboxes.values():
+            inbox.end()
+        self._inboxes.clear()
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._tasks.clear()
+        return next((each for each in outcomes[1:] if isinstance(each, Exception)), None)
+
+    async def wait(self) -> None:
+        """Waits while handlers work (`on`); raises what one of them raises."""
+        if self._tasks:
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                self._tasks.remove(task)
+                task.result()
+
+    # -- publishing ----------------------------------------------------------------------------------
+
+    async def publish(self, event: AnyEvent) -> str:
+        """Publishes an event and waits until the node has taken it; returns the event's id."""
+        id, encoded = self._encoded(event)
+        link = await self._present()
+        await link.request(lambda number: Publish(number, msgspec.Raw(encoded)))
+        return id
+
+    async def publish_many(
+        self,
+        events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
+        *,
+        window: int = _WINDOW,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
+        waiting: set[asyncio.Future[Any]] = set()
+        failed: list[BaseException] = []
+        taken = 0
+
+        def done(future: asyncio.Future[Any]) -> None:
+            nonlocal taken
+            waiting.discard(future)
+            if future.cancelled() or (error := future.exception()) is None:
+                taken += not future.cancelled()
+            else:
+                failed.append(error)
+
+        async for event in _each(events):
+            encoded = self._encoded(event)[1]
+            link = self._link if self._link is not None else await self._present()
+            future = link.ask(lambda number, encoded=encoded: Publish(number, msgspec.Raw(encoded)))  # type: ignore[misc]
+            waiting.add(future)
+            future.add_done_callback(done)
+            if len(waiting) >= window or link.is_full:
+                await link.drained()
+                while len(waiting) > window // 2 and not failed:
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if progress is not None:
+                    progress(taken)
+            if failed:
+                break
+        if waiting:
+            await asyncio.wait(waiting)
+        if failed:
+            raise failed[0]
+        if progress is not None:
+            progress(taken)
+        return taken
+
+    def _encoded(self, event: AnyEvent) -> tuple[str, bytes]:
+        """An event's id and bytes; one without an id gets its own, which must be its own in the whole network."""
+        if not isinstance(event, Event):
+            if not isinstance(event, Mapping):
+                raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
+            event = Event(event)
+        if not event.id:
+            self._count += 1
+            event = Event(event.attributes, f"{self._ids}-{self._count}", event.source, event.time, event.payload)
+        return event.id, encode_event(event)
+
+    # -- subscribing ---------------------------------------------------------------------------------
+
+    def subscribe(self, filter: AnyFilter, durable: str | None = None, *, buffer: int = BUFFER) -> EventStream:
+        """A stream of the events that match from now on; raises FilterError at once if the filter is none."""
+        if buffer < 1:
+            raise ValueError("a stream needs room for at least one event")
+        self._count += 1
+        inbox = Inbox(self._count, as_filter(filter), durable, buffer)
+        self._inboxes[inbox.number] = inbox
+        self._ask_for(inbox)
+        return EventStream(self, inbox)
+
+    def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
+        """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
+
+        Events of a durable subscription are acknowledged when the function returns, and refused when it raises.
+        """
+        parsed = as_filter(filter)
+
+        def register(handler: EventHandler) -> EventHandler:
+            if self._keeper is None:
+                self._handlers.append((parsed, durable, handler))
+            else:
+                self._start(parsed, durable, handler)
+            return handler
+
+        return register
+
+    def _start(self, filter: Filter, durable: str | None, handler: EventHandler) -> None:
+        stream = self.subscribe(filter, durable)
+        self._tasks.append(asyncio.create_task(_handle_each(stream, handler)))
+
+    async def subscribed(self, inbox: Inbox) -> None:
+        """Waits until a subscription stands; raises what it was refused with."""
+        while not inbox.closed:
+            standing = self._standing.get(inbox.number)
+            if standing is None:
+                await self._present()
+                continue
+            try:
+                await asyncio.shield(standing)
+                return
+            except ConnectionLost:
+                await self._present()
+        if inbox.error is not None:
+            raise inbox.error
+
+    async def replace(self, inbox: Inbox, filter: Filter) -> None:
+        """Gives a subscription another filter."""
+        await self.subscribed(inbox)
+        link = await self._present()
+        await link.request(lambda number: Replace(number, inbox.number, str(filter)))
+        inbox.filter = filter
+
+    def taken(self, inbox: Inbox) -> None:
+        """An event was taken out of an inbox."""
+        if self._link is not None:
+            self._link.made_room()
+
+    def forget(self, inbox: Inbox) -> None:
+        """Nobody wants the events of an inbox any more."""
+        self._inboxes.pop(inbox.number, None)
+        self._standing.pop(inbox.number, None)
+        if self._link is not None and not self._link.is_closed:
+            asked = self._link.ask(lambda number: Unsubscribe(number, inbox.number))
+            asked.add_done_callback(_ignore)
+
+    def _ask_for(self, inbox: Inbox) -> None:
+        if self._link is None:
+            return
+        text = str(inbox.filter)
+        asked = self._link.ask(lambda number: Subscribe(number, inbox.number, text, inbox.durable))
+        self._standing[inbox.number] = asked
+
+        def answered(future: asyncio.Future[Any]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, Exception) and not isinstance(error, ConnectionLost):
+                self._inboxes.pop(inbox.number, None)
+                inbox.end(error)
+
+        asked.add_done_callback(answered)
+
+    # -- the node ------------------------------------------------------------------------------------
+
+    async def describe(self) -> dict[str, Any]:
+        """What the node says about itself: its subscriptions, peers and counts."""
+        link = await self._present()
+        answer: Description = await link.request(Describe)
+        return answer.facts
+
+    # -- the connection ------------------------------------------------------------------------------
+
+    async def _present(self) -> ClientLink:
+        """The connection, once there is one."""
+        if self._link is not None:
+            return self._link
+        if self._keeper is None:
+            raise ConnectionLost("the bus is not open; use it inside `async with`")
+        if self._final is None and not self._keeper.done():
+            try:
+                await asyncio.wait_for(self._linked.wait(), self._timeout_s)
+            except TimeoutError:
+                raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s") from None
+        if self._link is None:
+            raise self._final or ConnectionLost("the bus is closed")
+        return self._link
+
+    async def _keep(self) -> None:
+        """Makes the connection, and makes it again whenever it breaks."""
+        wait_s = _WAIT_MIN_S
+        while True:
+            try:
+                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
+            except SiftcastError as error:
+                if error.code in _FINAL:
+                    self._end(error)
+                    return
+            else:
+                self._link = link
+                for inbox in tuple(self._inboxes.values()):
+                    self._ask_for(inbox)
+                self._linked.set()
+                wait_s = _WAIT_MIN_S
+                lost = await link.closed()
+                self._linked.clear()
+                self._link = None
+                if lost.code in _FINAL:
+                    self._end(lost)
+                    return
+            await asyncio.sleep(wait_s * (0.5 + self._random.random()))
+            wait_s = min(2 * wait_s, _WAIT_MAX_S)
+
+    def _end(self, error: SiftcastError) -> None:
+        self._final = error
+        self._linked.set()
+        for inbox in self._inboxes.values():
+            inbox.end(error)
+
+    def _note_dropped(self, count: int) -> None:
+        self.dropped += count
+
+
+async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
+    async for event in stream:
+        try:
+            result = handler(event)
+            if inspect.isawaitable(result):
+                await result
+        except Exception as error:
+            event.nack(f"{type(error).__name__}: {error}")
+            raise
+        event.ack()
+
+
+async def _each(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
+    if isinstance(events, AsyncIterable):
+        async for event in events:
+            yield event
+    else:
+        for event in events:
+            yield event
+
+
+def _ignore(future: asyncio.Future[Any]) -> None:
+    """Looks at a failure that concerns nobody, so that asyncio does not report it."""
+    if not future.cancelled():
+        future.exception()

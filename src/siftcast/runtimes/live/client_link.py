@@ -1,0 +1,226 @@
+"""One connection of a client: requests and their answers, deliveries into inboxes, and when to stop reading."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from siftcast.model.errors import SiftcastError
+from siftcast.runtimes.live.connection import Connection, Outbox, Watch
+from siftcast.runtimes.live.errors import ConnectionLost, FrameError, VersionError, failure_error
+from siftcast.runtimes.live.frames import (
+    FRAME_BYTES_MAX,
+    VERSION,
+    Acknowledge,
+    Deliver,
+    Description,
+    Dropped,
+    Failure,
+    Frame,
+    Heartbeat,
+    Hello,
+    Published,
+    Reject,
+    Subscribed,
+    Welcome,
+)
+from siftcast.runtimes.live.received import Inbox, received_event
+
+Dial = Callable[[Callable[[], Connection]], Awaitable[Any]]
+"""Connects a protocol to a node; raises OSError if none is there."""
+_HELLO_WAIT_S = 10.0
+
+
+def dial_tcp(host: str, port: int) -> Dial:
+    """Connections over TCP."""
+
+    async def dial(make: Callable[[], Connection]) -> None:
+        await asyncio.get_running_loop().create_connection(make, host, port)
+
+    return dial
+
+
+class ClientLink:
+    """A client's end of a connection that stands."""
+
+    def __init__(self, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._inboxes = inboxes
+        self._on_dropped = on_dropped
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._count = 0
+        self._welcome: asyncio.Future[Welcome] = loop.create_future()
+        self._closed: asyncio.Future[SiftcastError] = loop.create_future()
+        self._room: asyncio.Event = asyncio.Event()
+        self._room.set()
+        self._failure: SiftcastError | None = None
+        self._full: Inbox | None = None
+        self._watch = Watch(loop, 1_000.0)
+        self._outbox = Outbox(loop)
+        self.connection = Connection(self._outbox, lambda _: self, frame_bytes_max=FRAME_BYTES_MAX)
+
+    @classmethod
+    async def open(
+        cls, dial: Dial, hello: Hello, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None]
+    ) -> ClientLink:
+        """Connects and introduces the client; raises SiftcastError."""
+        link = cls(inboxes, on_dropped)
+        link.connection.send(hello)
+        try:
+            await dial(lambda: link.connection)
+            welcome = await asyncio.wait_for(asyncio.shield(link._welcome), _HELLO_WAIT_S)
+        except OSError as error:  # a TimeoutError is one as well
+            link.connection.abort("not reached")
+            raise ConnectionLost(error.strerror or str(error) or "no answer") from None
+        except BaseException:
+            link.connection.abort("given up")
+            raise
+        link.connection.frame_bytes_max = max(FRAME_BYTES_MAX, welcome.frame_bytes_max)
+        link._watch.interval_ms = welcome.heartbeat_ms
+        link._watch.add(link.connection)
+        return link
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def ask(self, make: Callable[[int], Frame]) -> asyncio.Future[Any]:
+        """Sends a request; the future has its answer."""
+        self._count += 1
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if self.is_closed:
+            future.set_exception(self._failure or ConnectionLost("the connection is closed"))
+            return future
+        self._pending[self._count] = future
+        self.connection.send(make(self._count))
+        if self._full is not None:  # somebody waits for an answer, so reading must go on
+            self.connection.resume_reading()
+        return future
+
+    async def request(self, make: Callable[[int], Frame]) -> Any:
+        """Sends a request, and waits for its answer and for room if much is waiting to be sent."""
+        if self.connection.blocked:
+            await self.drained()
+        return await self.ask(make)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is gone or going."""
+        return self.connection.closing
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the node does not read what is sent."""
+        return self.connection.blocked
+
+    async def drained(self) -> None:
+        """Waits until there is room."""
+        while self.connection.blocked and not self.is_closed:
+            self._room.clear()
+            await self._room.wait()
+
+    async def closed(self) -> SiftcastError:
+        """Waits until the connection is gone; says why."""
+        return await asyncio.shield(self._closed)
+
+    def close(self) -> None:
+        """Hangs up."""
+        self.connection.close("closed by this end")
+
+    # -- what comes in -------------------------------------------------------------------------------
+
+    def connection_opened(self) -> None:
+        """The Hello is on its way already."""
+
+    def frame_received(self, frame: Frame) -> None:
+        kind = type(frame)
+        if kind is Deliver:
+            self._deliver(frame)  # type: ignore[arg-type]
+        elif kind is Published:
+            first: int = frame.first  # type: ignore[attr-defined]
+            for number in range(first, first + frame.count):  # type: ignore[attr-defined]
+                self._answer(number, frame)
+        elif isinstance(frame, Subscribed | Description):
+            self._answer(frame.request, frame)
+        else:
+            self._receive_rare(frame)
+
+    def _receive_rare(self, frame: Frame) -> None:
+        match frame:
+            case Welcome(version):
+                if version != VERSION:
+                    raise VersionError(f"the node speaks version {version}, this client {VERSION}")
+                if not self._welcome.done():
+                    self._welcome.set_result(frame)
+            case Failure(0, code, message):
+                self._failure = failure_error(code, message) if code != "stopping" else ConnectionLost(message)
+                self.connection.close(message)
+            case Failure(request, code, message):
+                future = self._pending.pop(request, None)
+                if future is not None and not future.done():
+                    future.set_exception(failure_error(code, message))
+            case Heartbeat(number, echo):
+                if echo:
+                    self.connection.send(Heartbeat(number))
+            case Dropped(count):
+                self._on_dropped(count)
+            case _:
+                raise FrameError(f"a node does not send {type(frame).__name__} to a client")
+
+    def _answer(self, number: int, frame: Frame) -> None:
+        future = self._pending.pop(number, None)
+        if future is not None and not future.done():
+            future.set_result(frame)
+        if self._full is not None and not self._pending:
+            self.connection.pause_reading()
+
+    def _deliver(self, frame: Deliver) -> None:
+        encoded = bytes(frame.event)
+        for number in frame.subscriptions:
+            inbox = self._inboxes.get(number)
+            if inbox is None:  # unsubscribed while it was under way
+                continue
+            answer = None
+            if inbox.durable is not None:
+                answer = self._answerer(number, frame.position)
+            inbox.put(received_event(encoded, answer))
+            if inbox.is_full and self._full is None:
+                self._full = inbox
+                if not self._pending:
+                    self.connection.pause_reading()
+
+    def _answerer(self, number: int, position: int) -> Callable[[str | None], None]:
+        def answer(reason: str | None) -> None:
+            if not self.is_closed:
+                self.connection.send(
+                    Acknowledge(number, position) if reason is None else Reject(number, position, reason)
+                )
+
+        return answer
+
+    def made_room(self) -> None:
+        """An event was taken out of an inbox; reads on if none is full any more."""
+        if self._full is None or (self._full.is_full and not self._full.closed):
+            return
+        self._full = next((inbox for inbox in self._inboxes.values() if inbox.is_full), None)
+        if self._full is None:
+            self.connection.resume_reading()
+
+    # -- the end -------------------------------------------------------------------------------------
+
+    def writing_resumed(self) -> None:
+        self._room.set()
+
+    def connection_closed(self, reason: str) -> None:
+        error = self._failure or ConnectionLost(f"the connection to the node broke: {reason}")
+        self._watch.stop()
+        self._room.set()
+        if not self._closed.done():
+            self._closed.set_result(error)
+        if not self._welcome.done():
+            self._welcome.set_exception(error)
+            self._welcome.exception()  # looked at, should nobody else do so
+        pending, self._pending = self._pending, {}
+        for future in pending.values():
+            if not future.done():
+                future.set_exception(error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))

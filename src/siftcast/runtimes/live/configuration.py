@@ -1,0 +1,262 @@
+"""The configuration of a node: a TOML file, or nothing at all for a node on its own.
+
+Every table and key is documented in docs/configuration.md. A mistake is told with file, line, key and remedy before
+the node does anything. Paths are relative to the file. A node listens on this machine only unless `allow_remote` says
+otherwise, because whoever reaches it may publish and subscribe.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from siftcast.model import FilterLimits
+from siftcast.model.toml_lines import line_of
+from siftcast.runtimes.live.connection import QUEUE_BYTES_MAX
+from siftcast.runtimes.live.errors import ConfigurationError
+from siftcast.runtimes.live.frames import FRAME_BYTES_MAX
+from siftcast.runtimes.live.wire_events import EventLimits
+
+DEFAULT_PORT = 7007
+Positive = Annotated[int, Meta(ge=1)]
+Milliseconds = Annotated[float, Meta(ge=1)]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
+_FRAME_OVERHEAD = 64
+"""What a frame adds to the event in it, with room to spare."""
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a configuration file."""
+
+
+class NodeSpec(Spec, frozen=True, kw_only=True):
+    """Who the node is and where it listens; without `data` nothing outlives it."""
+
+    name: Name = "node"
+    listen: str = f"127.0.0.1:{DEFAULT_PORT}"
+    allow_remote: bool = False
+    data: str | None = None
+
+
+class LimitSpec(Spec, frozen=True, kw_only=True):
+    """How much others may ask for."""
+
+    frame_bytes_max: Positive = FRAME_BYTES_MAX
+    event_bytes_max: Positive = EventLimits().bytes_max
+    event_depth_max: Positive = EventLimits().depth_max
+    filter_length_max: Positive = FilterLimits().length_max
+    filter_depth_max: Annotated[int, Meta(ge=1, le=150)] = FilterLimits().depth_max
+    filter_terms_max: Positive = FilterLimits().terms_max
+    connections_max: Positive = 10_000
+    subscriptions_max: Positive = 10_000
+
+
+class SlowConsumerSpec(Spec, frozen=True, kw_only=True):
+    """What happens to a client that does not read what it is sent, once so many bytes wait for it."""
+
+    policy: Literal["drop", "disconnect", "spill"] = "drop"
+    queue_bytes_max: Positive = QUEUE_BYTES_MAX
+    spill_bytes_max: Positive = 67_108_864
+
+
+class HeartbeatSpec(Spec, frozen=True, kw_only=True):
+    """How often both ends of a connection show that they are there; three missed ones end it."""
+
+    interval_ms: Milliseconds = 5_000.0
+
+
+class MemberSpec(Spec, frozen=True, kw_only=True):
+    """A node of the overlay. Nodes of one region are near each other."""
+
+    name: Name
+    address: str
+    region: str = ""
+
+
+class OverlaySpec(Spec, frozen=True, kw_only=True):
+    """The network this node is part of. All its nodes must say the same here."""
+
+    scheme: str = "filter-based"
+    options: dict[str, Any] = {}
+    schema: str | None = None
+    links: list[tuple[str, str]] = []
+    nodes: list[MemberSpec] = []
+
+
+class RecordingSpec(Spec, frozen=True, kw_only=True):
+    """Where the trace goes, if one is wanted; it is kept in memory until the node stops."""
+
+    folder: str
+
+
+class LogSpec(Spec, frozen=True, kw_only=True):
+    """What is logged, and how."""
+
+    format: Literal["console", "json"] = "console"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Configuration(Spec, frozen=True, kw_only=True):
+    """A whole file."""
+
+    node: NodeSpec = NodeSpec()
+    limits: LimitSpec = LimitSpec()
+    slow_consumers: SlowConsumerSpec = SlowConsumerSpec()
+    heartbeat: HeartbeatSpec = HeartbeatSpec()
+    overlay: OverlaySpec = OverlaySpec()
+    recording: RecordingSpec | None = None
+    log: LogSpec = LogSpec()
+
+    @property
+    def event_limits(self) -> EventLimits:
+        """What an event may be."""
+        return EventLimits(self.limits.event_bytes_max, self.limits.event_depth_max)
+
+    @property
+    def filter_limits(self) -> FilterLimits:
+        """What a filter of a client may be."""
+        limits = self.limits
+        return FilterLimits(limits.filter_length_max, limits.filter_depth_max, limits.filter_terms_max)
+
+
+class ConfigurationFile(msgspec.Struct, frozen=True):
+    """A configuration with its text, so that whoever finds a mistake later can say where it is."""
+
+    configuration: Configuration
+    path: str = "configuration"
+    text: str = ""
+
+    def error(self, key: str, problem: str, remedy: str = "") -> ConfigurationError:
+        """An error about a key, with its line."""
+        return ConfigurationError(self.path, problem, key=key, line=line_of(self.text, key), remedy=remedy)
+
+    def beside(self, name: str) -> Path:
+        """A path in the file, which is relative to it."""
+        return Path(self.path).parent / name
+
+
+def load_configuration(path: str | Path) -> ConfigurationFile:
+    """Reads a configuration file; raises ConfigurationError."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError(str(path), "is not UTF-8 text", remedy="configurations are TOML files") from None
+    except OSError as error:
+        remedy = "siftcast serve --example prints one to start with"
+        raise ConfigurationError(str(path), error.strerror or str(error), remedy=remedy) from None
+    return parse_configuration(text, str(path))
+
+
+def parse_configuration(text: str, path: str = "configuration") -> ConfigurationFile:
+    """Reads a configuration from its text; `path` is what errors call it."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        remedy = "the lines around it must be TOML: tables in [brackets], texts in quotes"
+        raise ConfigurationError(
+            path, f"is not TOML: {error}", line=int(found[1]) if found else text.count("\n") + 1, remedy=remedy
+        ) from None
+    try:
+        configuration = msgspec.convert(tables, Configuration)
+    except msgspec.ValidationError as error:
+        raise _named(str(error), text, path) from None
+    file = ConfigurationFile(configuration, path, text)
+    _check(file)
+    return file
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[host]:port`; raises ValueError with what would be accepted."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535 or not host:
+        raise ValueError(f"'{text}' is no address; write host:port, as in 127.0.0.1:{DEFAULT_PORT}")
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _named(message: str, text: str, path: str) -> ConfigurationError:
+    """What msgspec found, in words of the file: `$.node.listen` is the key node.listen."""
+    problem, _, place = message.partition(" - at `$")
+    key = place.rstrip("`").lstrip(".")
+    unknown = re.search(r"unknown field `([^`]+)`", problem)
+    if unknown:
+        known = _fields(key)
+        key = f"{key}.{unknown[1]}".lstrip(".")
+        nearest = get_close_matches(unknown[1], known, 1)
+        remedy = f"did you mean '{nearest[0]}'?" if nearest else f"known here: {', '.join(known)}"
+        return ConfigurationError(path, "is not a known key", key=key, line=line_of(text, key), remedy=remedy)
+    missing = re.search(r"missing required field `([^`]+)`", problem)
+    if missing:
+        where = key or "the file"
+        remedy = f"add '{missing[1]}'; siftcast serve --example prints a whole file"
+        return ConfigurationError(path, f"'{missing[1]}' is missing in {where}", line=line_of(text, key), remedy=remedy)
+    remedy = "docs/configuration.md lists what each key takes"
+    if "regex" in problem:
+        problem, remedy = "is no name", "names are letters, digits, '-' and '_', at most 63"
+    return ConfigurationError(path, problem.replace("`", "'"), key=key, line=line_of(text, key), remedy=remedy)
+
+
+def _fields(table: str) -> tuple[str, ...]:
+    """The keys of a table, found by its way through the types above."""
+    kind: Any = Configuration
+    for part in re.sub(r"\[[^\]]*\]", "", table).split("."):
+        if part:
+            hint = get_type_hints(kind)[part]
+            kind = next(each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, Spec))
+    return tuple(kind.__struct_fields__)
+
+
+def _check(file: ConfigurationFile) -> None:
+    """What concerns more than one key."""
+    spec = file.configuration
+    try:
+        host, _ = parse_address(spec.node.listen)
+    except ValueError as error:
+        raise file.error("node.listen", str(error)) from None
+    if not is_loopback(host) and not spec.node.allow_remote:
+        remedy = "say allow_remote = true in [node] if whoever reaches it may use it, or listen on 127.0.0.1"
+        raise file.error("node.listen", f"{host} can be reached from other machines", remedy)
+    if spec.limits.frame_bytes_max < spec.limits.event_bytes_max + _FRAME_OVERHEAD:
+        remedy = f"at least {spec.limits.event_bytes_max + _FRAME_OVERHEAD}, or a smaller event_bytes_max"
+        raise file.error("limits.frame_bytes_max", "an event of the size allowed does not fit a frame", remedy)
+    if spec.slow_consumers.policy == "spill" and spec.node.data is None:
+        raise file.error("slow_consumers.policy", "spilling needs a folder", "name one as data in [node]")
+    _check_overlay(file)
+
+
+def _check_overlay(file: ConfigurationFile) -> None:
+    overlay, own = file.configuration.overlay, file.configuration.node.name
+    names = [member.name for member in overlay.nodes]
+    for number, member in enumerate(overlay.nodes):
+        key = f"overlay.nodes[{number}]"
+        if names.index(member.name) != number:
+            raise file.error(f"{key}.name", f"there are two nodes '{member.name}'", "give each node its own name")
+        try:
+            parse_address(member.address)
+        except ValueError as error:
+            raise file.error(f"{key}.address", str(error)) from None
+    if names and own not in names:
+        remedy = f"add it, or name this node one of {', '.join(names)}"
+        raise file.error("node.name", f"'{own}' is not among the nodes of the overlay", remedy)
+    for pair in overlay.links:
+        for name in pair:
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise file.error("overlay.links", f"there is no node '{name}'", f"nodes are: {known}")

@@ -1,0 +1,213 @@
+"""What travels over a connection: frames, each four bytes of length and a msgpack array that begins with its kind.
+
+    client                         node                          node
+      │ ── Hello(client) ──────────▶ │ ◀───────── Hello(node) ─── │
+      │ ◀────────────── Welcome ──── │ ── Welcome ──────────────▶ │
+      │ ── Subscribe, Publish ─────▶ │ ── PeerMessage ──────────▶ │
+      │ ◀─ Subscribed, Published ─── │                            │
+      │ ◀──────────────── Deliver ── │                            │
+
+The first frame is a Hello with the version; an end that cannot speak it says so in a `Failure` and hangs up. Requests
+are numbered by whoever asks and answered by that number: with what was asked for, or with a `Failure` whose code is
+stable. A `Failure` without a number is about the connection, which is closed after it.
+
+`Deliver` is put together from parts instead of being encoded (`delivery_head`): the event's bytes are the same for
+everybody, and the rest has a fixed size. Several frames are one write, see `connection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import msgspec
+
+from siftcast.runtimes.live.errors import FrameError
+
+VERSION: Final = 1
+HEADER_BYTES: Final = 4
+FRAME_BYTES_MAX: Final = 1_048_576
+HELLO_BYTES_MAX: Final = 16_384
+"""What one who has not said who they are may send at once."""
+
+
+class Frame(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A frame."""
+
+
+class Hello(Frame, frozen=True, gc=False, tag=1):
+    """The first frame of whoever connects. A node says which network it means, so that two do not mix."""
+
+    version: int
+    role: Literal["node", "client"]
+    name: str = ""
+    token: str = ""
+    network: str = ""
+
+
+class Welcome(Frame, frozen=True, gc=False, tag=2):
+    """The answer to a Hello."""
+
+    version: int
+    name: str
+    heartbeat_ms: float
+    frame_bytes_max: int
+    event_bytes_max: int
+
+
+class Failure(Frame, frozen=True, gc=False, tag=3):
+    """A request, or with request 0 the whole connection, came to nothing."""
+
+    request: int
+    code: str
+    message: str
+
+
+class Heartbeat(Frame, frozen=True, gc=False, tag=4):
+    """Says that one is there. With `echo`, the other end sends the number back at once with `echo` false."""
+
+    number: int = 0
+    echo: bool = False
+
+
+class Publish(Frame, frozen=True, gc=False, tag=5):
+    """An event of a client."""
+
+    request: int
+    event: msgspec.Raw
+
+
+class Published(Frame, frozen=True, gc=False, tag=6):
+    """The answer to `count` publishes, numbered from `first`."""
+
+    first: int
+    count: int = 1
+
+
+class Subscribe(Frame, frozen=True, gc=False, tag=7):
+    """A client wants events; it chooses the number under which they come. `durable` names one that outlives it."""
+
+    request: int
+    subscription: int
+    filter: str
+    durable: str | None = None
+
+
+class Replace(Frame, frozen=True, gc=False, tag=8):
+    """A client wants something else under a number it uses already."""
+
+    request: int
+    subscription: int
+    filter: str
+
+
+class Unsubscribe(Frame, frozen=True, gc=False, tag=9):
+    """A client wants nothing more under this number."""
+
+    request: int
+    subscription: int
+
+
+class Subscribed(Frame, frozen=True, gc=False, tag=10):
+    """The answer to Subscribe, Replace and Unsubscribe."""
+
+    request: int
+
+
+class Deliver(Frame, frozen=True, gc=False, tag=11):
+    """An event for these subscriptions of the connection; a durable one says at which position of its queue."""
+
+    subscriptions: tuple[int, ...]
+    event: msgspec.Raw
+    position: int = 0
+
+
+class Dropped(Frame, frozen=True, gc=False, tag=12):
+    """So many deliveries were dropped because the client did not keep up."""
+
+    count: int
+
+
+class Acknowledge(Frame, frozen=True, gc=False, tag=13):
+    """A client has dealt with an event of a durable subscription."""
+
+    subscription: int
+    position: int
+
+
+class Reject(Frame, frozen=True, gc=False, tag=14):
+    """A client could not deal with an event of a durable subscription."""
+
+    subscription: int
+    position: int
+    reason: str
+
+
+class Describe(Frame, frozen=True, gc=False, tag=15):
+    """Asks a node about itself."""
+
+    request: int
+
+
+class Description(Frame, frozen=True, gc=False, tag=16):
+    """What a node says about itself."""
+
+    request: int
+    facts: dict[str, Any]
+
+
+class PeerMessage(Frame, frozen=True, gc=False, tag=17):
+    """A message of the scheme, as `peer_messages` has it."""
+
+    message: msgspec.Raw
+
+
+AnyFrame = (
+    Hello
+    | Welcome
+    | Failure
+    | Heartbeat
+    | Publish
+    | Published
+    | Subscribe
+    | Replace
+    | Unsubscribe
+    | Subscribed
+    | Deliver
+    | Dropped
+    | Acknowledge
+    | Reject
+    | Describe
+    | Description
+    | PeerMessage
+)
+_encode = msgspec.msgpack.Encoder().encode
+_decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode
+# An array of three: the kind, an array of one number of four bytes, and the event, which follows.
+_DELIVERY: Final = bytes((0x93, 11, 0x91, 0xCE))
+_DELIVERY_BYTES: Final = len(_DELIVERY) + 4
+SUBSCRIPTION_MAX: Final = 2**32 - 1
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """A frame with its length before it."""
+    body = _encode(frame)
+    return len(body).to_bytes(HEADER_BYTES, "big") + body
+
+
+def decode_frame(body: bytes | memoryview) -> Frame:
+    """The frame behind bytes without their length; raises FrameError."""
+    try:
+        return _decode(body)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise FrameError(f"not a frame of version {VERSION}: {error}") from None
+
+
+def delivery_head(event: bytes) -> bytes:
+    """How a `Deliver` to one subscription begins; the subscription (`subscription_bytes`) and the event follow."""
+    return (_DELIVERY_BYTES + len(event)).to_bytes(HEADER_BYTES, "big") + _DELIVERY
+
+
+def subscription_bytes(subscription: int) -> bytes:
+    """A subscription's number between the head of its deliveries and the event."""
+    return subscription.to_bytes(4, "big")

@@ -1,0 +1,325 @@
+"""A running node: feeds a protocol what happens on sockets, timers and disk, and carries out what it wants done.
+
+      connections ──frames──▶ sessions, peers ──stimuli──▶ Protocol ──effects──▶ sessions, peers, timers, store
+
+The protocol object is the one the simulator runs. Everything happens on one event loop, one stimulus after the other;
+only the store has a thread. `now` is the monotonic clock in milliseconds: setting the machine's clock changes nothing.
+
+An error that a request causes goes to whoever asked. An error inside the protocol is a defect: it is logged with its
+traceback, the connection that brought it is closed, and the node goes on serving the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from siftcast.model import Event
+from siftcast.overlays.contract import (
+    CancelTimer,
+    Deliver,
+    Effect,
+    Effects,
+    InferRoute,
+    MeasureDelay,
+    Persist,
+    Persisted,
+    PublishRequested,
+    Refuse,
+    RouteInferred,
+    SendMessage,
+    SetTimer,
+    Spent,
+    Started,
+    Stimulus,
+    TimerFired,
+)
+from siftcast.runtimes.live.configuration import ConfigurationFile, parse_address
+from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
+from siftcast.runtimes.live.errors import FrameError, LiveError, StoreError, VersionError
+from siftcast.runtimes.live.frames import HELLO_BYTES_MAX, VERSION, Failure, Frame, Hello, Welcome
+from siftcast.runtimes.live.layout import lay_out
+from siftcast.runtimes.live.logs import Logger, make_log
+from siftcast.runtimes.live.peers import Peers
+from siftcast.runtimes.live.recording import Recorder
+from siftcast.runtimes.live.sessions import Session, Sessions
+from siftcast.runtimes.live.settling import SettledTables, warm_up
+from siftcast.runtimes.live.store import Store
+from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
+
+_BACKLOG = 1_024
+_HELLO_WAIT_S = 10.0
+
+
+class Node:
+    """One node. Make it inside a running loop, `start` it, and `stop` it."""
+
+    def __init__(self, file: ConfigurationFile, *, log: Logger | None = None, random: Random | None = None) -> None:
+        configuration = file.configuration
+        self.configuration = configuration
+        self.loop = asyncio.get_running_loop()
+        self.log: Logger = (make_log(configuration.log) if log is None else log).bind(node=configuration.node.name)
+        self.event_limits = configuration.event_limits
+        self.filter_limits = configuration.filter_limits
+        self.queue_bytes_max = configuration.slow_consumers.queue_bytes_max
+        self.outbox = Outbox(self.loop)
+        self.published = 0
+        self._incarnation = secrets.token_hex(4)
+        data = None if configuration.node.data is None else file.beside(configuration.node.data)
+        self._overlay = lay_out(file, SettledTables(self.loop).table)
+        self._protocol = self._overlay.protocol
+        self._watch = Watch(self.loop, configuration.heartbeat.interval_ms)
+        self._store = None if data is None else Store(data / "store.sqlite", self._persisted, self.log)
+        self.sessions = Sessions(self.outbox, configuration.slow_consumers, data)
+        self.peers = Peers(self, self._overlay, Random(self._incarnation) if random is None else random)
+        recording = configuration.recording
+        self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._server: asyncio.Server | None = None
+        self._session_count = 0
+        self._connections: set[Connection] = set()
+        self._stopped = False
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    async def start(self, listener: socket.socket | None = None) -> None:
+        """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
+        warm_up()
+        self.tell(Started({} if self._store is None else self._store.open()))
+        make = lambda: self.connection(lambda connection: _Greeting(self, connection))  # noqa: E731
+        if listener is not None:
+            self._server = await self.loop.create_server(make, sock=listener, backlog=_BACKLOG)
+        else:
+            host, port = parse_address(self.configuration.node.listen)
+            try:
+                self._server = await self.loop.create_server(make, host, port, backlog=_BACKLOG)
+            except OSError as error:
+                remedy = "choose another port as listen in [node], or 0 for one that is free"
+                raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
+        self.peers.start()
+        self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
+
+    async def stop(self) -> None:
+        """Stops listening, tells clients, hangs up, and writes what must be kept."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._server is not None:
+            self._server.close()
+        await self.peers.stop()
+        for connection in tuple(self._connections):
+            connection.send(Failure(0, "stopping", "the node stops"))
+            connection.close("this node stops")
+        for timer in self._timers.values():
+            timer.cancel()
+        await asyncio.sleep(0)  # lets connections close before the loop does
+        self._watch.stop()
+        if self._store is not None:
+            await self.loop.run_in_executor(None, self._store.close)
+        if self._recorder is not None:
+            self._recorder.save()
+        self.log.info("stopped", published=self.published, deliveries=self.sessions.deliveries)
+
+    @property
+    def address(self) -> str:
+        """Where the node listens."""
+        if self._server is None:
+            return self.configuration.node.listen
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    @property
+    def now_ms(self) -> float:
+        """The monotonic clock."""
+        return self.loop.time() * 1_000
+
+    # -- connections ---------------------------------------------------------------------------------
+
+    def connection(self, handle: Callable[[Connection], Handler]) -> Connection:
+        """A connection of this node, to whomever."""
+        return Connection(
+            self.outbox,
+            handle,
+            frame_bytes_max=HELLO_BYTES_MAX,
+            queue_bytes_max=self.queue_bytes_max,
+            watch=self._watch,
+            on_defect=self._report_defect,
+        )
+
+    def opened(self, connection: Connection) -> None:
+        """Someone called; raises LiveError if there are too many."""
+        limit = self.configuration.limits.connections_max
+        if len(self._connections) >= limit:
+            raise LiveError(f"the node has {limit:,} connections, which is its limit")
+        self._connections.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """Someone who called is gone."""
+        self._connections.discard(connection)
+
+    def welcome(self) -> Welcome:
+        """What this node answers to a Hello."""
+        limits, name = self.configuration.limits, self.configuration.node.name
+        interval_ms = self.configuration.heartbeat.interval_ms
+        return Welcome(VERSION, name, interval_ms, limits.frame_bytes_max, limits.event_bytes_max)
+
+    def admit(self, connection: Connection, hello: Hello) -> None:
+        """Takes a client in."""
+        self._session_count += 1
+        serial = f"{self.configuration.node.name}.{self._incarnation}.{self._session_count}"
+        connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
+        connection.send(self.welcome())
+        session = Session(self, connection, hello.name or f"client-{self._session_count}", serial)
+        connection.handler = session
+        self.log.info("client joined", client=session.name, address=connection.address)
+
+    def _report_defect(self, error: BaseException) -> None:
+        self.log.error("defect", error=str(error), exc_info=error)
+
+    # -- stimuli and effects -------------------------------------------------------------------------
+
+    def publish(self, event: WireEvent) -> str | None:
+        """Publishes an event of a client; says why not, if it is refused."""
+        self.published += 1
+        if not event.id:
+            id = f"{self.configuration.node.name}.{self._incarnation}.e{self.published}"
+            named = Event(event.attributes, id, event.source, event.time, event.payload)
+            event = decode_event(encode_event(named))
+        for effect in self.tell(PublishRequested(event)):
+            if type(effect) is Refuse and effect.request == event.id:
+                return effect.reason
+        return None
+
+    def tell(self, stimulus: Stimulus) -> Effects:
+        """Tells the protocol what happened, and does what it wants done; returns the effects."""
+        now = self.loop.time() * 1_000
+        effects = self._protocol.handle(stimulus, now)
+        if self._recorder is not None:
+            self._recorder.note(stimulus, effects, now)
+        for effect in effects:
+            kind = type(effect)
+            if kind is Deliver:
+                self.sessions.deliver(effect.event, effect.subscriptions)  # type: ignore[attr-defined]
+            elif kind is SendMessage:
+                self.peers.send(effect.message, effect.destinations)  # type: ignore[attr-defined]
+            elif kind is not Spent:
+                self._carry_out_rare(effect)
+        return effects
+
+    def _carry_out_rare(self, effect: Effect) -> None:
+        match effect:
+            case SetTimer(name, after_ms):
+                self._cancel(name)
+                self._timers[name] = self.loop.call_later(after_ms / 1_000, self._fire, name)
+            case CancelTimer(name):
+                self._cancel(name)
+            case Persist(key, data):
+                if self._store is None:
+                    raise StoreError("the scheme must keep something; name a folder as data in [node]")
+                self._store.put(key, data)
+            case MeasureDelay(peer):
+                self.peers.measure(peer)
+            case InferRoute(peer):  # sockets do not tell their way
+                self.loop.call_soon(self.tell, RouteInferred(peer, ()))
+            case Refuse(request, reason):
+                self.log.info("refused", request=request, reason=reason)
+            case _:
+                raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
+
+    def _cancel(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _fire(self, name: str) -> None:
+        del self._timers[name]
+        self.tell(TimerFired(name))
+
+    def _persisted(self, keys: list[str]) -> None:
+        """Called by the store's thread."""
+        self.loop.call_soon_threadsafe(self._tell_persisted, keys)
+
+    def _tell_persisted(self, keys: list[str]) -> None:
+        for key in keys:
+            self.tell(Persisted(key))
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the node, for people."""
+        return {
+            "node": self.configuration.node.name,
+            "address": self.address,
+            "scheme": self._overlay.scheme,
+            "peers": self.peers.present,
+            "missing": self.peers.missing,
+            "clients": len(self.sessions.open),
+            "published": self.published,
+            "deliveries": self.sessions.deliveries,
+            "dropped": self.sessions.dropped + self.peers.dropped,
+            "state": dict(self._protocol.state()),
+            "subscriptions": self.sessions.describe(),
+        }
+
+
+class _Greeting:
+    """Whoever called, until they have said who they are."""
+
+    def __init__(self, node: Node, connection: Connection) -> None:
+        self._node = node
+        self._connection = connection
+
+    def connection_opened(self) -> None:
+        self._node.opened(self._connection)
+        self._node.loop.call_later(_HELLO_WAIT_S, self._give_up)
+
+    def _give_up(self) -> None:
+        if self._connection.handler is self:
+            self._connection.fail(FrameError(f"no Hello came within {_HELLO_WAIT_S:g} s"))
+
+    def frame_received(self, frame: Frame) -> None:
+        match frame:
+            case Hello(version) if version != VERSION:
+                raise VersionError(f"this node speaks version {VERSION}, not {version}")
+            case Hello(_, "node"):
+                self._node.peers.accept(self._connection, frame)
+            case Hello():
+                self._node.admit(self._connection, frame)
+            case _:
+                raise FrameError(f"the first frame is a Hello, not {type(frame).__name__}")
+
+    def connection_closed(self, reason: str) -> None:
+        self._node.closed(self._connection)
+
+    def writing_resumed(self) -> None:
+        """Nothing waits for it."""
+
+
+async def serve(
+    file: ConfigurationFile,
+    stop: asyncio.Event,
+    *,
+    listener: socket.socket | None = None,
+    ready: Callable[[Node], None] | None = None,
+    log: Logger | None = None,
+) -> None:
+    """Runs a node until it is told to stop."""
+    node = Node(file, log=log)
+    try:
+        await node.start(listener)
+        if ready is not None:
+            ready(node)
+        await stop.wait()
+    finally:
+        await node.stop()
+
+
+def run(main: Any) -> Any:
+    """Runs a coroutine on the fastest loop there is here."""
+    try:
+        import uvloop
+    except ImportError:  # Windows has none
+        return asyncio.run(main)
+    return uvloop.run(main)

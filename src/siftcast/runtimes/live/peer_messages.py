@@ -1,0 +1,136 @@
+"""The messages of a scheme as bytes, for any scheme: read off from the fields of its message types.
+
+A message is the msgpack array [kind, field, field, …], where `kind` is its place in `Protocol.messages`. Three types of
+fields have a form of their own, wherever they stand: an event is the bytes it came in, a filter is its text, and a
+message inside a message is a message again. Everything else is what msgspec makes of it, checked when it is read.
+So a new scheme needs nothing here, as long as its messages are made of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from siftcast.model import Event, Filter, FilterLimits
+from siftcast.model.errors import SiftcastError
+from siftcast.overlays.contract import Message
+from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.wire_events import EventLimits, decode_event, encode_event
+
+Convert = Callable[[Any], Any]
+_LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
+"""Nodes merge and cut filters of clients, and what they make of them may be larger than what a client may send."""
+
+
+class MessageCodec:
+    """Writes and reads the messages of one scheme."""
+
+    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits) -> None:
+        self._kinds = {kind: number for number, kind in enumerate(messages)}
+        self._limits = event_limits
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._shapes = [_Shape(kind, self) for kind in messages]
+        self._decode_kind = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw]).decode
+
+    def encode(self, message: Message) -> bytes:
+        """The bytes of a message."""
+        number = self._kinds[type(message)]
+        return self._encode((number, msgspec.Raw(self._encode(self._shapes[number].flatten(message)))))
+
+    def decode(self, data: bytes | msgspec.Raw) -> Message:
+        """The message behind bytes; raises FrameError."""
+        try:
+            number, fields = self._decode_kind(data)
+            if not 0 <= number < len(self._shapes):
+                raise FrameError(f"the scheme has no message number {number}")
+            return self._shapes[number].build(fields)
+        except FrameError:
+            raise
+        except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError) as error:
+            raise FrameError(f"not a message of the scheme: {error}") from None
+
+    def encode_nested(self, message: Message) -> msgspec.Raw:
+        """A message inside another."""
+        return msgspec.Raw(self.encode(message))
+
+    def decode_event(self, raw: msgspec.Raw) -> Event:
+        """An event inside a message."""
+        return decode_event(bytes(raw), self._limits)
+
+
+class _Shape:
+    """The fields of one message type, and how each is written and read."""
+
+    def __init__(self, kind: type[Message], codec: MessageCodec) -> None:
+        hints = get_type_hints(kind)
+        names = kind.__struct_fields__
+        forms = [_form(hints[name], codec) for name in names]
+        self._kind = kind
+        self._names = names
+        self._out = [form[1] for form in forms]
+        self._in = [form[2] for form in forms]
+        self._decode = msgspec.msgpack.Decoder(tuple[tuple(form[0] for form in forms)]).decode  # type: ignore[misc]
+
+    def flatten(self, message: Message) -> list[Any]:
+        """The fields in their written form."""
+        values = [getattr(message, name) for name in self._names]
+        return [value if convert is None else convert(value) for value, convert in zip(values, self._out, strict=True)]
+
+    def build(self, fields: msgspec.Raw) -> Message:
+        """The message of fields in their written form."""
+        values = self._decode(fields)
+        return self._kind(
+            *[value if convert is None else convert(value) for value, convert in zip(values, self._in, strict=True)]
+        )
+
+
+def _raw_event(event: Event) -> msgspec.Raw:
+    return msgspec.Raw(encode_event(event))
+
+
+def _parse(text: str) -> Filter:
+    return Filter.parse(text, limits=_LIMITS)
+
+
+def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert | None]:
+    """A field's type on the wire, and the ways there and back; None where nothing has to be done."""
+    if isinstance(hint, type) and issubclass(hint, Event):
+        return msgspec.Raw, _raw_event, codec.decode_event
+    if isinstance(hint, type) and issubclass(hint, Filter):
+        return str, str, _parse
+    if isinstance(hint, type) and issubclass(hint, Message):
+        return msgspec.Raw, codec.encode_nested, codec.decode
+    parts = get_args(hint)
+    if get_origin(hint) is tuple:
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            inner, out, back = _form(parts[0], codec)
+            return tuple[inner, ...], _each(out), _each(back)  # type: ignore[valid-type]
+        forms = [_form(part, codec) for part in parts]
+        return (
+            tuple[tuple(form[0] for form in forms)],  # type: ignore[misc]
+            _by_place([form[1] for form in forms]),
+            _by_place([form[2] for form in forms]),
+        )
+    if get_origin(hint) in (Union, UnionType) and NoneType in parts and len(parts) == 2:
+        inner, out, back = _form(next(part for part in parts if part is not NoneType), codec)
+        return inner | None, _unless_none(out), _unless_none(back)
+    return hint, None, None
+
+
+def _each(convert: Convert | None) -> Convert | None:
+    return None if convert is None else lambda values: tuple([convert(value) for value in values])
+
+
+def _by_place(converts: Sequence[Convert | None]) -> Convert | None:
+    if not any(converts):
+        return None
+    return lambda values: tuple(
+        [value if convert is None else convert(value) for value, convert in zip(values, converts, strict=True)]
+    )
+
+
+def _unless_none(convert: Convert | None) -> Convert | None:
+    return None if convert is None else lambda value: None if value is None else convert(value)

@@ -1,0 +1,274 @@
+"""The other nodes: calling them, hearing from them, and telling the protocol who is there.
+
+Of two nodes that must know each other the one with the higher number calls, so there is one connection a pair. It calls
+again after a wait that doubles from 50 ms to 5 s, with jitter so that a whole network does not call a node that
+came back at the same moment. When a connection stands, and each time it stands again, both ends tell their protocol
+`PeerFound`, and the scheme tells the other what it must know; when it breaks, `PeerLost`.
+
+What is sent to a node that is not there is gone: schemes announce themselves anew when it is back, and events of
+ephemeral subscriptions are delivered at most once. The same holds for events to a node that does not keep up; if not
+even what keeps the overlay going gets through, the connection is cut and made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from siftcast.overlays.contract import (
+    DelayMeasured,
+    Message,
+    MessageReceived,
+    NodeId,
+    PeerFound,
+    PeerLost,
+)
+from siftcast.runtimes.live.configuration import parse_address
+from siftcast.runtimes.live.connection import Connection
+from siftcast.runtimes.live.errors import FrameError, NetworkMismatch, VersionError
+from siftcast.runtimes.live.frames import (
+    VERSION,
+    Failure,
+    Frame,
+    Heartbeat,
+    Hello,
+    PeerMessage,
+    Welcome,
+    encode_frame,
+)
+from siftcast.runtimes.live.layout import Overlay
+from siftcast.runtimes.live.peer_messages import MessageCodec
+
+if TYPE_CHECKING:
+    from siftcast.runtimes.live.node import Node
+
+PEER_FRAME_BYTES_MAX = 268_435_456
+"""A node that comes back is told all subscriptions in one message."""
+_QUEUE_FACTOR_MAX = 64
+_WAIT_MIN_S, _WAIT_MAX_S = 0.05, 5.0
+
+
+class Peers:
+    """A node's connections to the other nodes it must know."""
+
+    def __init__(self, node: Node, overlay: Overlay, random: Random) -> None:
+        self.dropped = 0
+        self._node = node
+        self._overlay = overlay
+        self._random = random
+        self._codec = MessageCodec(overlay.protocol.messages, node.event_limits)
+        self._links: dict[NodeId, Connection] = {}
+        self._callers: list[asyncio.Task[None]] = []
+        self._pings: dict[int, tuple[NodeId, float]] = {}
+        self._ping_count = 0
+
+    def start(self) -> None:
+        """Calls everyone that this node is to call."""
+        for number in self._overlay.contacts:
+            if number < self._overlay.number:
+                self._callers.append(self._node.loop.create_task(self._call(number)))
+
+    async def stop(self) -> None:
+        """Calls nobody any more, and hangs up."""
+        for caller in self._callers:
+            caller.cancel()
+        await asyncio.gather(*self._callers, return_exceptions=True)
+        for connection in tuple(self._links.values()):
+            connection.close("this node stops")
+
+    @property
+    def present(self) -> list[str]:
+        """The names of the nodes that are connected."""
+        return sorted(self._overlay.names[number] for number in self._links)
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the nodes that should be connected and are not."""
+        return sorted(self._overlay.names[number] for number in self._overlay.contacts if number not in self._links)
+
+    # -- sending -------------------------------------------------------------------------------------
+
+    def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
+        """Sends a message to each of these nodes that is there and keeps up."""
+        frame = encode_frame(PeerMessage(msgspec.Raw(self._codec.encode(message))))
+        for number in destinations:
+            connection = self._links.get(number)
+            if connection is None or (connection.blocked and not message.control):
+                self.dropped += 1
+                continue
+            if connection.blocked and connection.queued_bytes > _QUEUE_FACTOR_MAX * self._node.queue_bytes_max:
+                connection.abort("does not keep up")
+                continue
+            connection.send_bytes(frame)
+
+    def measure(self, number: NodeId) -> None:
+        """Asks how far away a node is."""
+        connection = self._links.get(number)
+        if connection is None:
+            self._node.loop.call_soon(self._node.tell, DelayMeasured(number, None))
+            return
+        self._ping_count += 1
+        self._pings[self._ping_count] = number, self._node.now_ms
+        connection.send(Heartbeat(self._ping_count, echo=True))
+
+    def answered(self, ping: int, number: NodeId) -> None:
+        """An echo came back."""
+        asked = self._pings.pop(ping, None)
+        if asked is not None and asked[0] == number:
+            self._node.tell(DelayMeasured(number, (self._node.now_ms - asked[1]) / 2))
+
+    # -- connections come and go ---------------------------------------------------------------------
+
+    def connection(self, call: _Call) -> Connection:
+        """A connection for a call."""
+        return self._node.connection(lambda _: call)
+
+    def hello(self) -> Hello:
+        """What this node says first."""
+        overlay = self._overlay
+        return Hello(VERSION, "node", overlay.names[overlay.number], network=overlay.digest)
+
+    def accept(self, connection: Connection, hello: Hello) -> None:
+        """Takes a call; raises NetworkMismatch if this is no node to talk to."""
+        self.check(hello.name, hello.network)
+        connection.send(self._node.welcome())
+        self.joined(connection, self._overlay.names.index(hello.name))
+
+    def check(self, name: str, digest: str) -> None:
+        """Raises NetworkMismatch unless the other node means the same network and is to talk with this one."""
+        overlay = self._overlay
+        own = overlay.names[overlay.number]
+        if name not in overlay.names or digest != overlay.digest:
+            raise NetworkMismatch(
+                f"node '{own}' is in another network than '{name}': give both the same [overlay] table, with the same "
+                "nodes in the same order"
+            )
+        if overlay.names.index(name) not in overlay.contacts:
+            raise NetworkMismatch(f"node '{own}' has no link to '{name}' in scheme '{overlay.scheme}'")
+
+    def joined(self, connection: Connection, number: NodeId) -> None:
+        """A connection stands."""
+        before = self._links.pop(number, None)
+        if before is not None:  # the other end has called again, so it has given up the old one
+            before.abort("replaced by a newer connection")
+            self._node.tell(PeerLost(number))
+        connection.frame_bytes_max = PEER_FRAME_BYTES_MAX
+        connection.handler = _PeerHandler(self, self._node, connection, number)
+        self._links[number] = connection
+        self._node.log.info("peer found", peer=self._overlay.names[number], address=connection.address)
+        self._node.tell(PeerFound(number))
+
+    def lost(self, connection: Connection, number: NodeId, reason: str) -> None:
+        """A connection broke."""
+        if self._links.get(number) is not connection:
+            return
+        del self._links[number]
+        self._node.log.warning("peer lost", peer=self._overlay.names[number], reason=reason)
+        for ping, (asked, _) in tuple(self._pings.items()):
+            if asked == number:
+                del self._pings[ping]
+                self._node.tell(DelayMeasured(number, None))
+        self._node.tell(PeerLost(number))
+
+    def received(self, number: NodeId, frame: PeerMessage) -> None:
+        """A message of the scheme came in."""
+        self._node.tell(MessageReceived(number, self._codec.decode(frame.message)))
+
+    async def _call(self, number: NodeId) -> None:
+        host, port = parse_address(self._overlay.addresses[number])
+        name = self._overlay.names[number]
+        wait_s, told = _WAIT_MIN_S, ""
+        while True:
+            call = _Call(self, number, self._node.loop.create_future())
+            try:
+                await self._node.loop.create_connection(call.connect, host, port)
+                reason = await call.ended
+            except OSError as error:
+                reason = error.strerror or str(error)
+            if call.was_answered:
+                wait_s, told = _WAIT_MIN_S, ""
+            elif reason != told:
+                told = reason
+                self._node.log.warning("peer not reached", peer=name, address=f"{host}:{port}", reason=reason)
+            await asyncio.sleep(wait_s * (0.5 + self._random.random()))
+            wait_s = min(2 * wait_s, _WAIT_MAX_S)
+
+
+class _Call:
+    """A call to a node: the end that called, until the other has said Welcome."""
+
+    def __init__(self, peers: Peers, number: NodeId, ended: asyncio.Future[str]) -> None:
+        self.ended = ended
+        self.was_answered = False
+        self._peers = peers
+        self._number = number
+        self._connection: Connection
+
+    def connect(self) -> Connection:
+        """The connection to be made; says who is calling."""
+        self._connection = self._peers.connection(self)
+        self._connection.send(self._peers.hello())
+        return self._connection
+
+    def connection_opened(self) -> None:
+        """The Hello is on its way already."""
+
+    def frame_received(self, frame: Frame) -> None:
+        match frame:
+            case Welcome(version) if version != VERSION:
+                raise VersionError(f"the other node speaks version {version}, this one {VERSION}")
+            case Welcome():
+                self.was_answered = True
+                self._peers.joined(self._connection, self._number)
+            case Failure(_, code, message):
+                self._connection.close(f"{message} ({code})")
+            case Heartbeat():
+                pass
+            case _:
+                raise FrameError(f"a Welcome was expected, not {type(frame).__name__}")
+
+    def connection_closed(self, reason: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(reason)
+
+    def writing_resumed(self) -> None:
+        """Nothing waits for it."""
+
+
+class _PeerHandler:
+    """Either end once both know each other."""
+
+    def __init__(self, peers: Peers, node: Node, connection: Connection, number: NodeId) -> None:
+        self._peers = peers
+        self._node = node
+        self._connection = connection
+        self._number = number
+        self._before = connection.handler
+
+    def connection_opened(self) -> None:
+        """It was open before both knew each other."""
+
+    def frame_received(self, frame: Frame) -> None:
+        kind = type(frame)
+        if kind is PeerMessage:
+            self._peers.received(self._number, frame)  # type: ignore[arg-type]
+        elif isinstance(frame, Heartbeat):
+            if frame.echo:
+                self._connection.send(Heartbeat(frame.number))
+            elif frame.number:
+                self._peers.answered(frame.number, self._number)
+        elif isinstance(frame, Failure):
+            self._connection.close(f"{frame.message} ({frame.code})")
+        else:
+            raise FrameError(f"a node does not send {kind.__name__} at this point")
+
+    def connection_closed(self, reason: str) -> None:
+        self._peers.lost(self._connection, self._number, reason)
+        self._before.connection_closed(reason)
+
+    def writing_resumed(self) -> None:
+        """Nothing waits for it: what did not fit was dropped."""

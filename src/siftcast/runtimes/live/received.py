@@ -1,0 +1,167 @@
+"""What subscribers get: events that can be acknowledged, and the streams they come in.
+
+A stream is filled by a connection and emptied by an `async for`. While `buffer` events wait in one, its connection
+stops reading, so that the node sees a slow consumer; if an answer is waited for meanwhile, it must read on, and then
+events beyond `OVERFLOW_FACTOR` times the buffer are dropped and counted (`EventStream.dropped`). A stream that nobody
+holds any more is unsubscribed: leaving the loop is enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from siftcast.model import Filter
+from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.runtimes.live.wire_events import WireEvent, decode_wire
+
+OVERFLOW_FACTOR = 10
+
+
+class ReceivedEvent(WireEvent):
+    """An event as a subscriber gets it. One of an ephemeral subscription needs no acknowledgement."""
+
+    __slots__ = ("_answer",)
+    _answer: Callable[[str | None], None] | None
+
+    def ack(self) -> None:
+        """Says that the event was dealt with, so that a durable subscription does not deliver it again."""
+        if self._answer is not None:
+            self._answer(None)
+
+    def nack(self, reason: str) -> None:
+        """Says that the event could not be dealt with; a durable subscription delivers it again, or sets it aside."""
+        if self._answer is not None:
+            self._answer(reason)
+
+
+_set_answer = ReceivedEvent.__dict__["_answer"].__set__
+
+
+def received_event(encoded: bytes, answer: Callable[[str | None], None] | None = None) -> ReceivedEvent:
+    """The event behind bytes, with the way back for its acknowledgement."""
+    event = ReceivedEvent(decode_wire(encoded), encoded)
+    _set_answer(event, answer)
+    return event
+
+
+class Inbox:
+    """The events of one subscription that wait to be looked at."""
+
+    __slots__ = ("buffer", "closed", "dropped", "durable", "error", "events", "filter", "number", "waiter")
+
+    def __init__(self, number: int, filter: Filter, durable: str | None, buffer: int) -> None:
+        self.number = number
+        self.filter = filter
+        self.durable = durable
+        self.buffer = buffer
+        self.events: deque[ReceivedEvent] = deque()
+        self.dropped = 0
+        self.closed = False
+        self.error: Exception | None = None
+        self.waiter: asyncio.Future[None] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.events) >= self.buffer
+
+    def put(self, event: ReceivedEvent) -> None:
+        """Adds an event, unless far too many wait."""
+        if len(self.events) >= OVERFLOW_FACTOR * self.buffer:
+            self.dropped += 1
+            return
+        self.events.append(event)
+        self.wake()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Lets nothing more in; what waits can still be taken, and then the error is raised."""
+        if not self.closed:
+            self.closed = True
+            self.error = error
+            self.wake()
+
+    def wake(self) -> None:
+        """Wakes whoever waits."""
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+
+class Source(Protocol):
+    """Where a stream gets its events from."""
+
+    async def subscribed(self, inbox: Inbox) -> None:
+        """Waits until the subscription stands; raises what it was refused with."""
+
+    async def replace(self, inbox: Inbox, filter: Filter) -> None:
+        """Gives the subscription another filter."""
+
+    def taken(self, inbox: Inbox) -> None:
+        """An event was taken out."""
+
+    def forget(self, inbox: Inbox) -> None:
+        """Nobody wants the events any more."""
+
+
+class EventStream(AsyncIterator[ReceivedEvent]):
+    """The events of one subscription: `async for event in stream`."""
+
+    def __init__(self, source: Source, inbox: Inbox) -> None:
+        self._source = source
+        self._inbox = inbox
+
+    @property
+    def filter(self) -> Filter:
+        """What is wanted."""
+        return self._inbox.filter
+
+    @property
+    def dropped(self) -> int:
+        """How many events came while too many waited already."""
+        return self._inbox.dropped
+
+    async def ready(self) -> Self:
+        """Waits until the subscription stands: events published from now on are seen."""
+        await self._source.subscribed(self._inbox)
+        return self
+
+    async def replace(self, filter: AnyFilter) -> None:
+        """Asks for something else from now on; events that wait already stay."""
+        await self._source.replace(self._inbox, as_filter(filter))
+
+    async def __anext__(self) -> ReceivedEvent:
+        inbox = self._inbox
+        while not inbox.events:
+            if inbox.closed:
+                if inbox.error is not None:
+                    raise inbox.error
+                raise StopAsyncIteration
+            if inbox.waiter is not None and not inbox.waiter.done():
+                raise RuntimeError("a stream is read by one task at a time; subscribe once more for another")
+            inbox.waiter = asyncio.get_running_loop().create_future()
+            try:
+                await inbox.waiter
+            finally:
+                inbox.waiter = None
+        event = inbox.events.popleft()
+        self._source.taken(inbox)
+        return event
+
+    def close(self) -> None:
+        """Unsubscribes; events that wait can still be taken."""
+        if not self._inbox.closed:
+            self._inbox.end()
+            self._source.forget(self._inbox)
+
+    async def __aenter__(self) -> Self:
+        return await self.ready()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()

@@ -1,0 +1,77 @@
+"""Routing tables that index what was added to them as soon as nobody is adding any more.
+
+An engine keeps new subscriptions aside and asks them one by one, 0.2 µs each for every event, until there are enough of
+them to be worth an index. Between two bursts of subscriptions a node has time, so it has its tables settled
+`QUIET_MS` after the last change. Tables beyond `ENTRIES_MAX` are left to the engine: to join a million entries takes
+seconds, in which the node would serve nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from siftcast.matching import Matcher
+from siftcast.model import Filter
+
+QUIET_MS = 20.0
+ENTRIES_MAX = 50_000
+
+
+class SettledTables:
+    """Makes tables (`SettledTables.table` is a `TableFactory`) and settles them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._changed: set[_Table] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def table(self) -> Matcher:
+        """A table of its own."""
+        return _Table(self)
+
+    def note(self, table: _Table) -> None:
+        """A table has changed."""
+        self._changed.add(table)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(QUIET_MS / 1_000, self.settle)
+
+    def settle(self) -> None:
+        """Settles what has changed."""
+        self._timer = None
+        changed, self._changed = self._changed, set()
+        for table in changed:
+            if len(table) <= ENTRIES_MAX:
+                table.settle()
+
+
+class _Table(Matcher):
+    __slots__ = ("__weakref__", "_owner")
+
+    def __init__(self, owner: SettledTables) -> None:
+        super().__init__()
+        self._owner = owner
+
+    def add(self, id: str, filter: Filter | str) -> None:
+        super().add(id, filter)
+        self._owner.note(self)
+
+    def remove(self, id: str) -> None:
+        super().remove(id)
+        self._owner.note(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def warm_up() -> None:
+    """Has the compiled kernels loaded, so that the first event does not wait for them."""
+    matcher = Matcher()
+    matcher.add("plain", "price < 95 AND symbol = 'IBM'")
+    matcher.add("general", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2")
+    matcher.settle()
+    matcher.match({"price": 88.0, "symbol": "IBM"})
+    matcher.match_any({"price": 88.0, "symbol": "IBM"})
