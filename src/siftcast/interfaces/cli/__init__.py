@@ -1,4 +1,4 @@
-"""The `siftcast` command: match, explain, check, generate, simulate, reproduce, demo.
+"""The `siftcast` command: match, explain, check, generate, serve, publish, subscribe, simulate, reproduce, demo.
 
     app.py                  the commands, and how a mistake becomes one short message and an exit code
     *_command.py            one command each

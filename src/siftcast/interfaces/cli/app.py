@@ -22,12 +22,16 @@ from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.match_command import match
+from siftcast.interfaces.cli.network_command import network_app
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
+from siftcast.interfaces.cli.publish_command import publish
 from siftcast.interfaces.cli.reproduce_command import reproduce
+from siftcast.interfaces.cli.serve_command import serve
 from siftcast.interfaces.cli.simulate_command import simulate
 from siftcast.interfaces.cli.spark_commands import spark_app
 from siftcast.interfaces.cli.spark_planning import partition, statistics
 from siftcast.interfaces.cli.spark_stream import stream
+from siftcast.interfaces.cli.subscribe_command import subscribe, subscriptions
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import SiftcastError
 
@@ -45,8 +49,9 @@ app = App(
     version=f"siftcast {__version__}",
     suppress_keyboard_interrupt=False,
 )
-for command in (match, explain, check, generate, simulate, reproduce, demo):
+for command in (match, explain, check, generate, serve, publish, subscribe, subscriptions, simulate, reproduce, demo):
     app.command(command)
+app.command(network_app)
 for spark_command in (stream, statistics, partition):
     spark_app.command(spark_command)
 app.command(spark_app)

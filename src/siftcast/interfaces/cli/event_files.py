@@ -32,10 +32,11 @@ def open_events(path: Path, schema: Schema | None, rejected: RejectedFile) -> It
     """The reader of a file of events."""
     check_event_suffix(path)
     with InputBytes(path) as source:
-        yield _reader_class(data_suffix(path))(source, schema, rejected)
+        yield reader_class(data_suffix(path))(source, schema, rejected)
 
 
-def _reader_class(suffix: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
+def reader_class(suffix: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
+    """The reader of a format."""
     if suffix == ".csv":
         from siftcast.interfaces.cli.csv_events import CsvEvents
 

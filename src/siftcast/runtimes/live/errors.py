@@ -81,12 +81,6 @@ class StoreError(LiveError):
     code = "store"
 
 
-class StoreFull(StoreError):
-    """There is no room on disk; what was accepted before is safe, and more is taken once there is room again."""
-
-    code = "store-full"
-
-
 class NetworkMismatch(LiveError):
     """A node was met whose configuration names another network: other nodes, another scheme or other options."""
 
@@ -97,7 +91,7 @@ _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (
         LiveError, FrameError, VersionError, ConnectionLost, Refused, SlowConsumer, DurabilityUnavailable,
-        StoreError, StoreFull, NetworkMismatch, EventError, FilterError, SubscriptionError,
+        StoreError, NetworkMismatch, EventError, FilterError, SubscriptionError,
     )
 }  # fmt: skip
 

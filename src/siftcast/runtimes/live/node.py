@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -27,7 +28,9 @@ from siftcast.overlays.contract import (
     InferRoute,
     MeasureDelay,
     Persist,
+    PersistAll,
     Persisted,
+    PersistFailed,
     PublishRequested,
     Refuse,
     RouteInferred,
@@ -48,11 +51,12 @@ from siftcast.runtimes.live.peers import Peers
 from siftcast.runtimes.live.recording import Recorder
 from siftcast.runtimes.live.sessions import Session, Sessions
 from siftcast.runtimes.live.settling import SettledTables, warm_up
-from siftcast.runtimes.live.store import Store
+from siftcast.runtimes.live.store import Reported, Store
 from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
 
 _BACKLOG = 1_024
 _HELLO_WAIT_S = 10.0
+_NO_STORE = "the scheme must keep something; name a folder as data in [node]"
 
 
 class Node:
@@ -73,7 +77,7 @@ class Node:
         self._overlay = lay_out(file, SettledTables(self.loop).table)
         self._protocol = self._overlay.protocol
         self._watch = Watch(self.loop, configuration.heartbeat.interval_ms)
-        self._store = None if data is None else Store(data / "store.sqlite", self._persisted, self.log)
+        self._store = None if data is None else Store(data / "store.sqlite", self._report_written, self.log)
         self.sessions = Sessions(self.outbox, configuration.slow_consumers, data)
         self.peers = Peers(self, self._overlay, Random(self._incarnation) if random is None else random)
         recording = configuration.recording
@@ -89,19 +93,22 @@ class Node:
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
         warm_up()
-        self.tell(Started({} if self._store is None else self._store.open()))
-        make = lambda: self.connection(lambda connection: _Greeting(self, connection))  # noqa: E731
+        self.open()
         if listener is not None:
-            self._server = await self.loop.create_server(make, sock=listener, backlog=_BACKLOG)
+            self._server = await self.loop.create_server(self.accept, sock=listener, backlog=_BACKLOG)
         else:
             host, port = parse_address(self.configuration.node.listen)
             try:
-                self._server = await self.loop.create_server(make, host, port, backlog=_BACKLOG)
+                self._server = await self.loop.create_server(self.accept, host, port, backlog=_BACKLOG)
             except OSError as error:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
         self.peers.start()
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
+
+    def open(self) -> None:
+        """Gives the protocol what was kept; `start` does so before it listens."""
+        self.tell(Started({} if self._store is None else self._store.open(), time.time() * 1_000))
 
     async def stop(self) -> None:
         """Stops listening, tells clients, hangs up, and writes what must be kept."""
@@ -149,6 +156,10 @@ class Node:
             watch=self._watch,
             on_defect=self._report_defect,
         )
+
+    def accept(self) -> Connection:
+        """The connection of someone who calls."""
+        return self.connection(lambda connection: _Greeting(self, connection))
 
     def opened(self, connection: Connection) -> None:
         """Someone called; raises LiveError if there are too many."""
@@ -219,8 +230,12 @@ class Node:
                 self._cancel(name)
             case Persist(key, data):
                 if self._store is None:
-                    raise StoreError("the scheme must keep something; name a folder as data in [node]")
-                self._store.put(key, data)
+                    raise StoreError(_NO_STORE)
+                self._store.write(key, ((key, data),))
+            case PersistAll(key, changes):
+                if self._store is None:
+                    raise StoreError(_NO_STORE)
+                self._store.write(key, changes)
             case MeasureDelay(peer):
                 self.peers.measure(peer)
             case InferRoute(peer):  # sockets do not tell their way
@@ -239,13 +254,13 @@ class Node:
         del self._timers[name]
         self.tell(TimerFired(name))
 
-    def _persisted(self, keys: list[str]) -> None:
+    def _report_written(self, written: Reported) -> None:
         """Called by the store's thread."""
-        self.loop.call_soon_threadsafe(self._tell_persisted, keys)
+        self.loop.call_soon_threadsafe(self._tell_written, written)
 
-    def _tell_persisted(self, keys: list[str]) -> None:
-        for key in keys:
-            self.tell(Persisted(key))
+    def _tell_written(self, written: Reported) -> None:
+        for key, failure in written:
+            self.tell(Persisted(key) if failure is None else PersistFailed(key, failure))
 
     def describe(self) -> dict[str, Any]:
         """Facts about the node, for people."""

@@ -1,21 +1,22 @@
 """What a node keeps on disk: keys and bytes in SQLite, written in groups by a thread of its own.
 
-`put` returns at once. The thread takes everything that waits, writes it in one transaction, syncs, and reports the
+`write` returns at once. The thread takes everything that waits, writes it in one transaction, syncs, and reports the
 keys; while it syncs, the next group gathers. So a thousand events that come in together cost one sync (group commit).
 
 Each record carries a checksum of its key and data. When the store is opened, all records are read and checked; what is
 damaged is reported and left out, and a file that SQLite itself cannot read is set aside, its readable records rescued
 (`salvage`). Nothing damaged is ever handed to the protocol.
 
-When the disk is full, nothing that was reported is lost: what waits stays in memory and is tried again, `is_full` says
-so, and the node refuses new work until there is room.
+When the disk is full, or fails, the group is not written, each of its keys is reported as failed, and whoever asked is
+told; what was reported as safe stays safe, and writing is tried anew with the next group. A failed group is tried once
+more, key by key, so that a small write passes where a large one does not.
 """
 
 from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import apsw
@@ -24,7 +25,9 @@ from siftcast.runtimes.live.errors import StoreError
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.salvage import Rescued, is_cut_short, salvage
 
-_RETRY_S = 0.25
+Changes = Sequence[tuple[str, bytes | None]]
+Reported = list[tuple[str, str | None]]
+"""Keys of writes, each with None if it is safe or the reason why it is not."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS records (key TEXT NOT NULL UNIQUE, data BLOB NOT NULL, checksum INTEGER NOT NULL)"
 _PUT = "INSERT OR REPLACE INTO records (rowid, key, data, checksum) VALUES (?, ?, ?, ?)"
 _FORGET = "DELETE FROM records WHERE key = ?"
@@ -38,23 +41,18 @@ def checksum(key: str, data: bytes) -> int:
 class Store:
     """Keys and bytes that outlive a crash."""
 
-    def __init__(self, path: Path, persisted: Callable[[list[str]], None], log: Logger) -> None:
+    def __init__(self, path: Path, report: Callable[[Reported], None], log: Logger) -> None:
         self.damaged: list[str] = []
         self._path = path
-        self._persisted = persisted
+        self._report = report
         self._log = log
-        self._waiting: list[tuple[str, bytes | None]] = []
+        self._waiting: list[tuple[str, Changes]] = []
         self._condition = threading.Condition()
         self._closed = False
-        self._full = False
+        self._failing = False
         self._number = 0
         self._database: apsw.Connection | None = None
         self._thread: threading.Thread | None = None
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the disk had no room at the last attempt."""
-        return self._full
 
     def open(self) -> dict[str, bytes]:
         """Opens the file or makes it, and returns what it holds; raises StoreError."""
@@ -72,14 +70,14 @@ class Store:
         self._thread.start()
         return held
 
-    def put(self, key: str, data: bytes | None) -> None:
-        """Has data written under a key, or the key forgotten; it is reported once it is safe."""
+    def write(self, key: str, changes: Changes) -> None:
+        """Has changes written, all or none; `key` is reported once they are safe or have failed. None forgets a key."""
         with self._condition:
-            self._waiting.append((key, data))
+            self._waiting.append((key, changes))
             self._condition.notify()
 
     def close(self) -> None:
-        """Writes what waits, as far as there is room, and closes the file."""
+        """Writes what waits, and closes the file."""
         with self._condition:
             self._closed = True
             self._condition.notify()
@@ -152,36 +150,34 @@ class Store:
                 while not self._waiting and not self._closed:
                     self._condition.wait()
                 group, self._waiting = self._waiting, []
-                if not group:
-                    return
-            while not self._write(group):
-                with self._condition:
-                    if self._closed:
-                        return
-                    self._condition.wait(_RETRY_S)
-            self._persisted([key for key, _ in group])
+            if not group:
+                return
+            reason = self._commit(group)
+            if reason is None:
+                self._report([(key, None) for key, _ in group])
+            else:
+                self._report([(key, self._commit([(key, changes)])) for key, changes in group])
 
-    def _write(self, group: list[tuple[str, bytes | None]]) -> bool:
-        """Writes a group whole or not at all; False if there was no room."""
+    def _commit(self, group: list[tuple[str, Changes]]) -> str | None:
+        """Writes a group whole or not at all; says why not."""
         assert self._database is not None
-        # Only the last of several writes to a key matters, and all of them are reported together.
-        latest = dict(group)
         number = self._number
         try:
             with self._database:
-                for key, data in latest.items():
+                for key, data in dict(change for _, changes in group for change in changes).items():
                     if data is None:
                         self._database.execute(_FORGET, (key,))
                     else:
                         number += 1
                         self._database.execute(_PUT, (number, key, data, checksum(key, data)))
-        except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
-            if not self._full:
-                self._log.error("store cannot be written", file=str(self._path), error=str(error))
-            self._full = True
-            return False
+        except apsw.Error as error:
+            reason = "there is no room on the disk" if isinstance(error, apsw.FullError) else str(error)
+            if not self._failing:
+                self._log.error("store cannot be written", file=str(self._path), reason=reason)
+            self._failing = True
+            return reason
         self._number = number
-        if self._full:
+        if self._failing:
             self._log.info("store can be written again", file=str(self._path))
-            self._full = False
-        return True
+            self._failing = False
+        return None

@@ -1,0 +1,146 @@
+"""`siftcast publish`: events from a file or from standard input, to a node."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from io import BufferedReader
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+from cyclopts import Parameter
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
+from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.interfaces.cli.terminal import err, out
+from siftcast.model import DataError, Event, EventError, Schema
+from siftcast.model.event import decode_attributes
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+DEFAULT_URL = "siftcast://127.0.0.1:7007"
+_CHUNK_BYTES = 65_536
+
+
+def publish(
+    events: Path | None = None,
+    /,
+    *,
+    to: str = DEFAULT_URL,
+    format: Literal["jsonl", "csv"] = "jsonl",
+    schema: Path | None = None,
+    token: str | None = None,
+    rejected_to: Path | None = None,
+    quiet: Flag = False,
+) -> int:
+    """Publish events: each reaches exactly the subscribers whose filter it satisfies.
+
+    Rows that cannot be used go, each with its reason, to INPUT.rejected; the exit status is then 1. A field
+    event_id becomes the event's id.
+
+    Example: siftcast generate stock-quotes --output quotes && siftcast publish quotes/events.jsonl
+
+    Parameters
+    ----------
+    events
+        A file: .jsonl, .csv, .parquet or .arrow, each also with .gz. Without one, standard input; JSON lines are then
+        published as they come.
+    to
+        The node.
+    format
+        How standard input is written.
+    schema
+        A TOML file with the types of the attributes. Without it types are those of the file, or guessed.
+    token
+        Says who publishes.
+    rejected_to
+        A folder for the .rejected file, instead of the folder of the input.
+    quiet
+        Say nothing unless something is wrong.
+    """
+    from siftcast.runtimes.live.client import connect
+    from siftcast.runtimes.live.node import run
+
+    types = None if schema is None else Schema.load(schema)
+    if events is not None:
+        check_event_suffix(events)
+    with ExitStack() as stack:
+        rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), rejected_to))
+        source: AsyncIterator[Event] | Iterator[Event]
+        if events is not None:
+            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)))
+        elif format == "csv":
+            source = _from_blocks(reader_class(".csv")(_StandardInput(), types, rejected))  # type: ignore[arg-type]
+        else:
+            source = _from_lines(types, rejected)
+        columns = (TextColumn("{task.fields[taken]:,} events published"), TimeElapsedColumn())
+        console = err()
+        shown = not quiet and console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
+            task = progress.add_task("", total=None, taken=0)
+
+            async def send() -> int:
+                async with connect(to, token=token, name="siftcast publish") as bus:
+                    return await bus.publish_many(source, progress=lambda taken: progress.update(task, taken=taken))
+
+            taken: int = run(send())
+        if not quiet:
+            out().print(Text(f"{taken:,} events published to {to}"), soft_wrap=True)
+        if rejected.count:
+            err().print(Text(f"{rejected.count:,} rows rejected, see {rejected.path}", "yellow"), soft_wrap=True)
+        return REJECTED if rejected.count else OK
+
+
+def _from_blocks(reader: object) -> Iterator[Event]:
+    for block in reader.blocks():  # type: ignore[attr-defined]
+        rows = block.events if isinstance(block.events, list) else block.events.to_pylist()
+        for row in rows:
+            yield _event(row)
+
+
+def _event(row: dict[str, object]) -> Event:
+    id = row.get("event_id")
+    return Event({name: value for name, value in row.items() if value is not None}, "" if id is None else str(id))
+
+
+async def _from_lines(schema: Schema | None, rejected: RejectedFile) -> AsyncIterator[Event]:
+    """JSON lines of standard input, each as soon as it is there."""
+    loop = asyncio.get_running_loop()
+    number, rest = 0, b""
+    while True:
+        chunk = await loop.run_in_executor(None, _read_some)
+        *lines, rest = (rest + chunk).split(b"\n") if chunk else (rest, b"")
+        for line in lines:
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                attributes = decode_attributes(line)
+                yield _event(attributes if schema is None else schema.coerce(attributes))
+            except (EventError, DataError) as error:
+                rejected.add(number, f"{error.code}: {error}", line)
+        if not chunk:
+            return
+
+
+def _read_some() -> bytes:
+    """What standard input has, as soon as it has something; nothing at its end."""
+    return cast(BufferedReader, sys.stdin.buffer).read1(_CHUNK_BYTES)
+
+
+class _StandardInput:
+    """Standard input in place of a file (`InputBytes`); how long it is nobody knows."""
+
+    path = Path("standard input")
+    size = 0
+    position = 0
+    compressed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        while chunk := _read_some():
+            self.position += len(chunk)
+            yield chunk

@@ -1,0 +1,87 @@
+"""`siftcast serve`: runs a node until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from siftcast.interfaces.cli.outcome import OK
+from siftcast.interfaces.cli.serve_example import EXAMPLE
+from siftcast.interfaces.cli.terminal import out
+
+if TYPE_CHECKING:
+    from siftcast.runtimes.live.node import Node
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+def serve(
+    *,
+    config: Path | None = None,
+    listen_fd: Annotated[int | None, Parameter(show=False)] = None,
+    until_input_ends: Annotated[bool, Parameter(show=False)] = False,
+    example: Flag = False,
+) -> int:
+    """Run a node: publishers and subscribers connect to it, and it connects to the other nodes of its network.
+
+    Prints where it listens once it is ready, and stops on Ctrl-C or SIGTERM. Logs go to standard error.
+
+    Example: siftcast serve --config node.toml
+
+    Parameters
+    ----------
+    config
+        A TOML file; without one the node is alone, listens on 127.0.0.1:7007 and keeps nothing.
+    listen_fd
+        A listening socket that whoever started the node has opened.
+    until_input_ends
+        Stop when standard input ends as well, so that a node does not outlive whoever started it.
+    example
+        Print a configuration with comments, and run nothing.
+    """
+    if example:
+        out().print(Text(EXAMPLE), end="", soft_wrap=True)
+        return OK
+
+    from siftcast.runtimes.live.configuration import load_configuration, parse_configuration
+    from siftcast.runtimes.live.node import run
+
+    file = parse_configuration("") if config is None else load_configuration(config)
+    listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
+    run(_serve(file, listener, until_input_ends))
+    return OK
+
+
+async def _serve(file: object, listener: socket.socket | None, until_input_ends: bool) -> None:
+    from siftcast.runtimes.live.configuration import ConfigurationFile
+    from siftcast.runtimes.live.node import serve as serve_node
+
+    assert isinstance(file, ConfigurationFile)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    if until_input_ends:
+        loop.add_reader(sys.stdin.fileno(), _look_at_input, stop)
+    await serve_node(file, stop, listener=listener, ready=_say_ready)
+
+
+def _look_at_input(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1):
+        stop.set()
+
+
+def _say_ready(node: Node) -> None:
+    from siftcast.runtimes.live.local_network import READY
+
+    console = out()
+    console.print(Text(f"{READY}siftcast://{node.address}"), soft_wrap=True)
+    console.file.flush()

@@ -1,0 +1,49 @@
+"""The configuration that `siftcast serve --example` prints: every table, with what may stand in it."""
+
+EXAMPLE = """\
+# A node. Run it:  siftcast serve --config node.toml
+# Whatever is left out has the value shown here, unless a comment says otherwise.
+
+[node]
+name = "node"                   # letters, digits, '-' and '_'
+listen = "127.0.0.1:7007"       # port 0: one that is free
+allow_remote = false            # true to listen where other machines can reach it
+# data = "data"                 # a folder for what must survive a crash; left out: nothing does
+
+[limits]
+frame_bytes_max = 1048576       # one frame of a client
+event_bytes_max = 262144        # one event, as it is encoded
+event_depth_max = 16            # how deep its attributes nest
+filter_length_max = 65536       # characters
+filter_depth_max = 64
+filter_terms_max = 4096         # comparisons; each value of an IN counts
+connections_max = 10000
+subscriptions_max = 10000       # of one client
+
+[slow_consumers]
+policy = "drop"                 # drop, disconnect, spill (needs data)
+queue_bytes_max = 1048576       # so much may wait for a client
+spill_bytes_max = 67108864      # so much may wait on disk
+
+[heartbeat]
+interval_ms = 5000.0            # three missed ones end a connection
+
+[overlay]                       # the same for all nodes of a network
+scheme = "filter-based"         # filter-based, kyra, match-early, broadcast, unicast, match-on-ring
+# schema = "schema.toml"        # kyra needs one, with a domain for the attribute to cut
+# links = [["node", "other"]]   # the tree that joins the nodes; left out: one that suits the regions
+
+[overlay.options]               # what the scheme takes, see docs/simulation.md
+
+# [[overlay.nodes]]             # every node, this one too; left out: the node is alone
+# name = "node"
+# address = "127.0.0.1:7007"
+# region = "here"               # nodes of one region are near each other
+
+# [recording]                   # left out: nothing is recorded
+# folder = "trace"              # what happened, as Parquet files, written when the node stops
+
+[log]
+format = "console"              # console, json
+level = "info"                  # debug, info, warning, error
+"""

@@ -1,0 +1,128 @@
+"""`siftcast subscribe` prints events as they come, `siftcast subscriptions` what a node has."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from siftcast.interfaces.cli.outcome import OK
+from siftcast.interfaces.cli.publish_command import DEFAULT_URL
+from siftcast.interfaces.cli.terminal import err, facts, out, shorten
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+def subscribe(
+    filter: str,
+    /,
+    *,
+    at: str = DEFAULT_URL,
+    count: int | None = None,
+    token: str | None = None,
+    envelope: Flag = False,
+    quiet: Flag = False,
+) -> int:
+    """Print the events that satisfy a filter, one JSON object a line, as they come.
+
+    Example: siftcast subscribe "symbol = 'IBM' AND price < 95"
+
+    Parameters
+    ----------
+    filter
+        What is wanted, as in the WHERE clause of SQL.
+    at
+        The node.
+    count
+        Stop after so many events; without it, on Ctrl-C.
+    token
+        Says who subscribes.
+    envelope
+        Print each event's id, source and time beside its attributes.
+    quiet
+        Do not say when the subscription stands.
+    """
+    from siftcast.runtimes.live.node import run
+
+    run(_print_events(filter, at, count, token, envelope=envelope, quiet=quiet))
+    return OK
+
+
+async def _print_events(
+    filter: str, at: str, count: int | None, token: str | None, *, envelope: bool, quiet: bool
+) -> None:
+    from siftcast.runtimes.live.client import connect
+
+    task = asyncio.current_task()
+    assert task is not None
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        async with connect(at, token=token, name="siftcast subscribe") as bus, bus.subscribe(filter) as stream:
+            if not quiet:
+                err().print(Text(f"subscribed at {at}", "dim"), soft_wrap=True)
+            seen = 0
+            while count is None or seen < count:
+                event = await anext(stream)
+                shown: Any = event.attributes
+                if envelope:
+                    shown = {"id": event.id, "source": event.source, "time": event.time, "attributes": shown}
+                sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+                sys.stdout.flush()
+                seen += 1
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+
+
+def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag = False) -> int:
+    """Show what a node has: who subscribes to what, its peers, and what it has done.
+
+    Example: siftcast subscriptions --at siftcast://127.0.0.1:7007
+
+    Parameters
+    ----------
+    at
+        The node.
+    token
+        Says who asks.
+    json
+        Print everything as one line of JSON.
+    """
+    from siftcast.runtimes.live.client import connect
+    from siftcast.runtimes.live.node import run
+
+    async def ask() -> dict[str, Any]:
+        async with connect(at, token=token, name="siftcast subscriptions") as bus:
+            return await bus.describe()
+
+    described: dict[str, Any] = run(ask())
+    console = out()
+    if json:
+        console.print(Text(msgspec.json.encode(described).decode()), soft_wrap=True)
+        return OK
+    rows = described.pop("subscriptions")
+    state = described.pop("state")
+    lines = [(name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in described.items()]
+    lines.append(("routing entries", str(state.get("entries", 0))))
+    console.print(facts(lines))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("client", "address", "filter", "dropped"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(Text(row["client"]), Text(row["address"]), Text(shorten(row["filter"], 80)), str(row["dropped"]))
+    console.print(table if rows else Text("no subscriptions", "dim"))
+    return OK

@@ -1,0 +1,162 @@
+"""The client for code without async: the same bus, on an event loop in a thread of its own.
+
+    with siftcast.connect_sync("siftcast://localhost:7007") as bus:
+        bus.publish({"symbol": "IBM", "price": 88.0})
+        for event in bus.subscribe("price < 95"):
+            ...
+
+Calls block until they are answered; several threads may use one bus. Functions registered with `on` are called in the
+bus's thread and should be short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from siftcast.model.filter import AnyFilter
+from siftcast.runtimes.live.client import BUFFER, AnyEvent, Bus, EventHandler, connect
+from siftcast.runtimes.live.errors import ConnectionLost
+from siftcast.runtimes.live.received import EventStream, ReceivedEvent
+
+T = TypeVar("T")
+
+
+def connect_sync(url: str, *, token: str | None = None, name: str = "", timeout_s: float = 10.0) -> SyncBus:
+    """A bus at `siftcast://host:port`, to be entered with `with`."""
+    return SyncBus(connect(url, token=token, name=name, timeout_s=timeout_s))
+
+
+class SyncBus:
+    """A `Bus` whose calls block."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="siftcast-bus", daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._bus.__aenter__())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._run(self._bus.__aexit__(kind, error, trace))
+        finally:
+            self._end()
+
+    @property
+    def dropped(self) -> int:
+        """Deliveries that the node dropped because this client did not keep up."""
+        return self._bus.dropped
+
+    def publish(self, event: AnyEvent) -> str:
+        """Publishes an event and waits until the node has taken it; returns the event's id."""
+        return self._run(self._bus.publish(event))
+
+    def publish_many(self, events: Iterable[AnyEvent], *, progress: Callable[[int], None] | None = None) -> int:
+        """Publishes events, many at a time; returns how many. `events` is read in the bus's thread."""
+        return self._run(self._bus.publish_many(events, progress=progress))
+
+    def subscribe(self, filter: AnyFilter, durable: str | None = None, *, buffer: int = BUFFER) -> SyncStream:
+        """A stream of the events that match; it stands when this returns."""
+
+        async def open_stream() -> EventStream:
+            return await self._bus.subscribe(filter, durable, buffer=buffer).ready()
+
+        return SyncStream(self, self._run(open_stream()))
+
+    def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
+        """Has a function called with each event that matches, in the bus's thread."""
+
+        def register(handler: EventHandler) -> EventHandler:
+            if self._loop is None:
+                return self._bus.on(filter, durable)(handler)
+
+            async def start() -> EventHandler:
+                return self._bus.on(filter, durable)(handler)
+
+            return self._run(start())
+
+        return register
+
+    def wait(self) -> None:
+        """Waits while handlers work (`on`); raises what one of them raises."""
+        self._run(self._bus.wait())
+
+    def describe(self) -> dict[str, Any]:
+        """What the node says about itself."""
+        return self._run(self._bus.describe())
+
+    def _run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        if self._loop is None:
+            work.close()
+            raise ConnectionLost("the bus is not open; use it inside `with`")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout_s)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _end(self) -> None:
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = None
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Has something done in the bus's thread, if there still is one."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(function)
+
+
+class SyncStream(Iterator[ReceivedEvent]):
+    """The events of one subscription: `for event in stream`."""
+
+    def __init__(self, bus: SyncBus, stream: EventStream) -> None:
+        self._bus = bus
+        self._stream = stream
+
+    def __next__(self) -> ReceivedEvent:
+        return self.take(None)
+
+    def take(self, timeout_s: float | None) -> ReceivedEvent:
+        """The next event; raises TimeoutError if none comes in time, StopIteration at the end."""
+
+        async def take() -> ReceivedEvent | None:
+            return await anext(self._stream, None)
+
+        event = self._bus._run(take(), timeout_s)
+        if event is None:
+            raise StopIteration
+        return event
+
+    def replace(self, filter: AnyFilter) -> None:
+        """Asks for something else from now on."""
+        self._bus._run(self._stream.replace(filter))
+
+    def close(self) -> None:
+        """Unsubscribes."""
+        self._bus.call(self._stream.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
