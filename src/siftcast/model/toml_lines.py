@@ -8,11 +8,9 @@ import re
 def line_of(text: str, key: str) -> int | None:
     """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]]."""
     table, _, name = key.rpartition(".")
-    if not table or re.search(rf"(?m)^\s*\[{re.escape(key)}\]", text):
-        table, name = "", key
-    if not table:
-        table, name = name, ""
-    place = re.fullmatch(r"(\w+)\[(\d+)\]", table)
+    if not table or key.endswith("]") or re.search(rf"(?m)^\s*\[{re.escape(key)}\]", text):
+        table, name = key, ""
+    place = re.fullmatch(r"([\w.]+)\[(\d+)\]", table)
     header = re.escape(f"[[{place[1]}]]") if place else r"\[" + re.escape(table) + r"\]"
     skip = int(place[2]) if place else 0
     lines = text.splitlines()

@@ -22,7 +22,7 @@ subscriptions_max = 10000       # of one client
 
 [slow_consumers]
 policy = "drop"                 # drop, disconnect, spill (needs data)
-queue_bytes_max = 1048576       # so much may wait for a client
+queue_bytes_max = 4194304       # so much may wait for a client
 spill_bytes_max = 67108864      # so much may wait on disk
 
 [heartbeat]

@@ -1,6 +1,7 @@
 """One TCP connection as frames: what comes in is cut into frames, what goes out is gathered and written once a turn.
 
-Reading: whole frames are decoded straight from the bytes the loop read; only an unfinished one is kept. A length beyond
+Reading: whole frames are decoded straight from the bytes the loop read; only an unfinished one is kept, and, while
+reading is paused, what the loop had read already. A length beyond
 what is allowed closes the connection before anything is stored, so an idle or hostile peer holds one frame at most.
 Writing: `pieces` gathers bytes until the loop comes round (`Outbox.flush`), then they are one write, one system call
 for many frames. When the peer does not read, the transport fills up to `queue_bytes_max` and `blocked` becomes true;
@@ -29,7 +30,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
 )
 
-QUEUE_BYTES_MAX = 1_048_576
+QUEUE_BYTES_MAX = 4_194_304
 SILENT_ROUNDS_MAX = 3
 _HEARTBEAT = encode_frame(Heartbeat())
 
@@ -53,10 +54,10 @@ class Handler(Protocol):
 class Outbox:
     """The connections of a loop that have something to write, flushed together once a turn."""
 
-    __slots__ = ("_before", "_loop", "_marked", "_scheduled")
+    __slots__ = ("_before", "_marked", "_scheduled", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._marked: list[Connection] = []
         self._before: list[Callable[[], None]] = []
         self._scheduled = False
@@ -66,14 +67,14 @@ class Outbox:
         self._marked.append(connection)
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self.flush)
+            self.loop.call_soon(self.flush)
 
     def before_flush(self, call: Callable[[], None]) -> None:
         """Has something called once before the next flush, to send what was gathered until then."""
         self._before.append(call)
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self.flush)
+            self.loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Writes everything that waits."""
@@ -137,13 +138,20 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.silent_rounds = 0
-        if self._needed:
+        if self._partial or self._reading_paused:
             self._partial += data
-            if len(self._partial) < self._needed:
-                return
+            self._read_on()
+        else:
+            self._read_all(data)
+
+    def _read_on(self) -> None:
+        """Reads what was kept, if it is enough and somebody wants it."""
+        if self._partial and not self._reading_paused and len(self._partial) >= self._needed:
             data = bytes(self._partial)
             self._partial = bytearray()
-            self._needed = 0
+            self._read_all(data)
+
+    def _read_all(self, data: bytes) -> None:
         try:
             self._read(data)
         except SiftcastError as error:
@@ -169,6 +177,8 @@ class Connection(asyncio.Protocol):
                 break
             if self.closing:
                 return
+            if self._reading_paused:
+                break
             self.handler.frame_received(decode_frame(view[begin:stop]))
             start = stop
         if start < end and not self.closing:
@@ -238,6 +248,7 @@ class Connection(asyncio.Protocol):
             self._reading_paused = False
             self.silent_rounds = 0
             self._transport.resume_reading()
+            self._outbox.loop.call_soon(self._read_on)
 
     def fail(self, error: SiftcastError) -> None:
         """Tells the other end what is wrong, and closes."""

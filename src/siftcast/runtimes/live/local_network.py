@@ -13,11 +13,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from siftcast.runtimes.live.client import connect
+from siftcast.runtimes.live.client import Bus, connect
 from siftcast.runtimes.live.errors import LiveError
 from siftcast.runtimes.live.node import run
 
@@ -140,6 +141,35 @@ class LocalNetwork:
             await asyncio.wait_for(asyncio.gather(*map(joined, self.urls.values())), timeout_s)
 
         run(all_joined())
+
+    def await_quiet(self, timeout_s: float = 60.0) -> dict[str, dict[str, Any]]:
+        """Waits until no message is under way between nodes; returns what the nodes say about themselves.
+
+        That is so when twice in a row all nodes together have sent as many messages as they have received, and none
+        in between: a message that was under way at the first look would have been received by the second.
+        """
+
+        async def look(buses: list[Bus]) -> dict[str, dict[str, Any]]:
+            found = await asyncio.gather(*(bus.describe() for bus in buses))
+            return {facts["node"]: facts for facts in found}
+
+        async def quiet() -> dict[str, dict[str, Any]]:
+            async with AsyncExitStack() as stack:
+                buses = [await stack.enter_async_context(connect(url, name="network")) for url in self.urls.values()]
+                before = None
+                while True:
+                    facts = await look(buses)
+                    sent, received = (sum(each[name] for each in facts.values()) for name in ("sent", "received"))
+                    if sent == received == before:
+                        return facts
+                    before = received if sent == received else None
+                    await asyncio.sleep(0.01)
+
+        async def in_time() -> dict[str, dict[str, Any]]:
+            return await asyncio.wait_for(quiet(), timeout_s)
+
+        facts: dict[str, dict[str, Any]] = run(in_time())
+        return facts
 
     def describe(self, name: str) -> dict[str, Any]:
         """What a node says about itself."""

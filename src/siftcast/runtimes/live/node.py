@@ -50,7 +50,7 @@ from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.peers import Peers
 from siftcast.runtimes.live.recording import Recorder
 from siftcast.runtimes.live.sessions import Session, Sessions
-from siftcast.runtimes.live.settling import SettledTables, warm_up
+from siftcast.runtimes.live.settling import GENERAL, PLAIN, SettledTables, warm_up
 from siftcast.runtimes.live.store import Reported, Store
 from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
 
@@ -92,7 +92,7 @@ class Node:
 
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
-        warm_up()
+        warm_up(PLAIN)
         self.open()
         if listener is not None:
             self._server = await self.loop.create_server(self.accept, sock=listener, backlog=_BACKLOG)
@@ -104,6 +104,7 @@ class Node:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
         self.peers.start()
+        self._warming = self.loop.run_in_executor(None, warm_up, GENERAL)  # half a second that nobody has to wait for
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
 
     def open(self) -> None:
@@ -272,6 +273,8 @@ class Node:
             "missing": self.peers.missing,
             "clients": len(self.sessions.open),
             "published": self.published,
+            "sent": self.peers.sent,
+            "received": self.peers.received,
             "deliveries": self.sessions.deliveries,
             "dropped": self.sessions.dropped + self.peers.dropped,
             "state": dict(self._protocol.state()),

@@ -56,6 +56,8 @@ class Peers:
     """A node's connections to the other nodes it must know."""
 
     def __init__(self, node: Node, overlay: Overlay, random: Random) -> None:
+        self.sent = 0
+        self.received = 0
         self.dropped = 0
         self._node = node
         self._overlay = overlay
@@ -104,6 +106,7 @@ class Peers:
                 connection.abort("does not keep up")
                 continue
             connection.send_bytes(frame)
+            self.sent += 1
 
     def measure(self, number: NodeId) -> None:
         """Asks how far away a node is."""
@@ -174,8 +177,9 @@ class Peers:
                 self._node.tell(DelayMeasured(number, None))
         self._node.tell(PeerLost(number))
 
-    def received(self, number: NodeId, frame: PeerMessage) -> None:
+    def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""
+        self.received += 1
         self._node.tell(MessageReceived(number, self._codec.decode(frame.message)))
 
     async def _call(self, number: NodeId) -> None:
@@ -255,7 +259,7 @@ class _PeerHandler:
     def frame_received(self, frame: Frame) -> None:
         kind = type(frame)
         if kind is PeerMessage:
-            self._peers.received(self._number, frame)  # type: ignore[arg-type]
+            self._peers.take(self._number, frame)  # type: ignore[arg-type]
         elif isinstance(frame, Heartbeat):
             if frame.echo:
                 self._connection.send(Heartbeat(frame.number))

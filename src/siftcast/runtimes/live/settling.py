@@ -67,11 +67,13 @@ class _Table(Matcher):
         return self is other
 
 
-def warm_up() -> None:
-    """Has the compiled kernels loaded, so that the first event does not wait for them."""
+PLAIN, GENERAL = "price < 95 AND symbol = 'IBM'", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2"
+
+
+def warm_up(filter: str) -> None:
+    """Has the compiled kernels for filters like this one loaded, so that the first event does not wait for them."""
     matcher = Matcher()
-    matcher.add("plain", "price < 95 AND symbol = 'IBM'")
-    matcher.add("general", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2")
+    matcher.add("example", filter)
     matcher.settle()
     matcher.match({"price": 88.0, "symbol": "IBM"})
     matcher.match_any({"price": 88.0, "symbol": "IBM"})

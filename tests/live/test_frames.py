@@ -1,0 +1,178 @@
+"""Frames and what travels in them: everything comes back as it was, and nothing else is taken for it."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siftcast.model import Event, EventError, Filter
+from siftcast.overlays.contract import Message
+from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.messages import Announce, Publication
+from siftcast.overlays.protocols.kyra.messages import Entrust
+from siftcast.overlays.schemes import schemes
+from siftcast.runtimes.live import frames
+from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.frames import HEADER_BYTES, decode_frame, delivery_head, encode_frame, subscription_bytes
+from siftcast.runtimes.live.peer_messages import MessageCodec
+from siftcast.runtimes.live.wire_events import EventLimits, WireEvent, decode_event, encode_event
+
+EVENT = Event({"symbol": "IBM", "price": 88.5, "deep": {"er": [1, None, True]}}, "e1", "desk", None, b"\x00payload")
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.datetimes(timezones=st.just(UTC))
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+)
+
+
+def test_every_kind_of_frame_comes_back_as_it_was() -> None:
+    raw = msgspec.Raw(encode_event(EVENT))
+    samples = [
+        frames.Hello(1, "node", "a", "secret", "digest"),
+        frames.Welcome(1, "a", 5_000.0, 1, 2),
+        frames.Failure(3, "refused", "no"),
+        frames.Heartbeat(4, True),
+        frames.Publish(5, raw),
+        frames.Published(6, 7),
+        frames.Subscribe(8, 9, "x < 1", "desk-7"),
+        frames.Replace(10, 11, "x < 2"),
+        frames.Unsubscribe(12, 13),
+        frames.Subscribed(14),
+        frames.Deliver((15, 16), raw, 17),
+        frames.Dropped(18),
+        frames.Acknowledge(19, 20),
+        frames.Reject(21, 22, "why"),
+        frames.Describe(23),
+        frames.Description(24, {"a": [1]}),
+        frames.PeerMessage(raw),
+    ]
+    assert {type(sample) for sample in samples} == set(frames.Frame.__subclasses__())
+    for sample in samples:
+        data = encode_frame(sample)
+        assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
+        back = decode_frame(data[HEADER_BYTES:])
+        assert type(back) is type(sample)
+        assert encode_frame(back) == data
+
+
+@given(st.integers(0, frames.SUBSCRIPTION_MAX), st.dictionaries(st.text(), scalars, max_size=4))
+def test_a_delivery_put_together_from_parts_is_a_frame(number: int, attributes: dict[str, object]) -> None:
+    encoded = encode_event(Event(attributes, "e"))
+    data = delivery_head(encoded) + subscription_bytes(number) + encoded
+    assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
+    frame = decode_frame(data[HEADER_BYTES:])
+    assert isinstance(frame, frames.Deliver)
+    assert (frame.subscriptions, bytes(frame.event)) == ((number,), encoded)
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_frame_are_a_frame_error(data: bytes) -> None:
+    try:
+        frame = decode_frame(data)
+    except FrameError:
+        return
+    assert isinstance(frame, frames.Frame)
+
+
+@given(st.dictionaries(st.text(), values, max_size=5), st.text(), st.text(), st.binary())
+def test_an_event_comes_back_as_it_was(attributes: dict[str, object], id: str, source: str, payload: bytes) -> None:
+    event = Event(attributes, id, source, datetime(2024, 5, 1, tzinfo=UTC), payload)
+    back = decode_event(encode_event(event))
+    assert (back.attributes, back.id, back.source, back.time, back.payload) == (
+        attributes, id, source, event.time, payload,
+    )  # fmt: skip
+    assert encode_event(back) is back.encoded
+
+
+def test_a_timestamp_without_a_zone_is_sent_as_utc_and_still_matches() -> None:
+    event = Event({"at": datetime(2024, 5, 1, 10, 30)}, "e", time=datetime(2024, 5, 1))
+    wanted = Filter.parse("at = TIMESTAMP '2024-05-01 10:30:00'")
+    back = decode_event(encode_event(event))
+    assert wanted.matches(event)
+    assert wanted.matches(back)
+    assert back.time == datetime(2024, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"n": 2**70}, {"a": {1: "x"}}, {"a": {"b": [2**70]}}], ids=["too large", "no name", "deep"]
+)
+def test_an_event_without_a_form_on_the_wire_is_refused(attributes: dict[str, object]) -> None:
+    with pytest.raises(EventError):
+        encode_event(Event(attributes, "e"))
+
+
+def test_limits_of_events_are_held() -> None:
+    limits = EventLimits(bytes_max=100, depth_max=3)
+    nested = encode_event(Event({"a": {"b": {"c": 1}}}, "e"))
+    with pytest.raises(EventError, match="nested more than 3"):
+        decode_event(encode_event(Event({"a": {"b": {"c": {"d": 1}}}}, "e")), limits)
+    with pytest.raises(EventError, match="limit is 100"):
+        decode_event(encode_event(Event({"a": "x" * 100}, "e")), limits)
+    assert decode_event(nested, limits)["a"] == {"b": {"c": 1}}
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two messages say the same; events are compared by their bytes."""
+    if isinstance(one, Event) and isinstance(other, Event):
+        return encode_event(one) == encode_event(other)
+    if isinstance(one, Message) and type(one) is type(other):
+        return all(same(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
+    return one == other
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Announce((("s1", Filter.parse("x < 5 OR y LIKE 'a%'"), 3), ("s2", Filter.parse("TRUE"), 4)), 2, True),
+        Publication(EVENT, 3, 1, (7, 8), True),
+        Publication(EVENT, 3),
+        Parcel(Publication(EVENT, 3), (1, 2), 5),
+        Parcel(Parcel(Entrust(1, (("p", Filter.parse("x = 1"), 2),), True), (1,)), (4,)),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_messages_of_schemes_come_back_as_they_were(message: Message) -> None:
+    codec = MessageCodec((Announce, Publication, Parcel, Entrust), EventLimits())
+    back = codec.decode(codec.encode(message))
+    assert same(back, message)
+
+
+def test_the_messages_of_all_schemes_have_a_form() -> None:
+    from siftcast.overlays.protocols.broadcast import Broadcast
+    from siftcast.overlays.protocols.filter_based import FilterBased
+    from siftcast.overlays.protocols.kyra import Kyra
+    from siftcast.overlays.protocols.match_first import MatchFirst
+
+    assert "kyra" in schemes()
+    for protocol in (Broadcast, FilterBased, Kyra, MatchFirst):
+        codec = MessageCodec(protocol.messages, EventLimits())
+        for kind in protocol.messages:
+            with pytest.raises(FrameError):
+                codec.decode(msgspec.msgpack.encode((protocol.messages.index(kind), [object.__name__])))
+
+
+def test_an_event_in_a_message_keeps_its_bytes() -> None:
+    codec = MessageCodec((Publication,), EventLimits())
+    event = decode_event(encode_event(EVENT))
+    back = codec.decode(codec.encode(Publication(event, 1)))
+    assert isinstance(back, Publication)
+    assert isinstance(back.event, WireEvent)
+    assert back.event.encoded == event.encoded
+
+
+@given(st.binary(max_size=80))
+def test_bytes_that_are_no_message_are_a_frame_error(data: bytes) -> None:
+    codec = MessageCodec((Announce, Publication, Parcel), EventLimits())
+    try:
+        message = codec.decode(data)
+    except FrameError:
+        return
+    assert isinstance(message, Message)
