@@ -288,16 +288,16 @@ class _Greeting:
     def __init__(self, node: Node, connection: Connection) -> None:
         self._node = node
         self._connection = connection
+        self._patience = node.loop.call_later(_HELLO_WAIT_S, self._give_up)
 
     def connection_opened(self) -> None:
         self._node.opened(self._connection)
-        self._node.loop.call_later(_HELLO_WAIT_S, self._give_up)
 
     def _give_up(self) -> None:
-        if self._connection.handler is self:
-            self._connection.fail(FrameError(f"no Hello came within {_HELLO_WAIT_S:g} s"))
+        self._connection.fail(FrameError(f"no Hello came within {_HELLO_WAIT_S:g} s"))
 
     def frame_received(self, frame: Frame) -> None:
+        self._patience.cancel()
         match frame:
             case Hello(version) if version != VERSION:
                 raise VersionError(f"this node speaks version {VERSION}, not {version}")
@@ -309,6 +309,7 @@ class _Greeting:
                 raise FrameError(f"the first frame is a Hello, not {type(frame).__name__}")
 
     def connection_closed(self, reason: str) -> None:
+        self._patience.cancel()
         self._node.closed(self._connection)
 
     def writing_resumed(self) -> None:
