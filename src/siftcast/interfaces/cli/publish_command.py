@@ -23,6 +23,8 @@ from siftcast.model.event import decode_attributes
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 DEFAULT_URL = "siftcast://127.0.0.1:7007"
+WAIT_S = 3.0
+"""How long a command waits for a node: long enough for one that is just starting."""
 _CHUNK_BYTES = 65_536
 
 
@@ -84,7 +86,7 @@ def publish(
             task = progress.add_task("", total=None, taken=0)
 
             async def send() -> int:
-                async with connect(to, token=token, name="siftcast publish") as bus:
+                async with connect(to, token=token, name="siftcast publish", timeout_s=WAIT_S) as bus:
                     return await bus.publish_many(source, progress=lambda taken: progress.update(task, taken=taken))
 
             taken: int = run(send())

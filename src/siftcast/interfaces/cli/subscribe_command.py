@@ -13,8 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import OK
-from siftcast.interfaces.cli.publish_command import DEFAULT_URL
+from siftcast.interfaces.cli.publish_command import DEFAULT_URL, WAIT_S
 from siftcast.interfaces.cli.terminal import err, facts, out, shorten
+from siftcast.model import Filter
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -50,12 +51,13 @@ def subscribe(
     """
     from siftcast.runtimes.live.node import run
 
-    run(_print_events(filter, at, count, token, envelope=envelope, quiet=quiet))
+    wanted = Filter.parse(filter)  # before anything is connected, so that a mistake is told at once
+    run(_print_events(wanted, at, count, token, envelope=envelope, quiet=quiet))
     return OK
 
 
 async def _print_events(
-    filter: str, at: str, count: int | None, token: str | None, *, envelope: bool, quiet: bool
+    filter: Filter, at: str, count: int | None, token: str | None, *, envelope: bool, quiet: bool
 ) -> None:
     from siftcast.runtimes.live.client import connect
 
@@ -71,7 +73,10 @@ async def _print_events(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
-        async with connect(at, token=token, name="siftcast subscribe") as bus, bus.subscribe(filter) as stream:
+        async with (
+            connect(at, token=token, name="siftcast subscribe", timeout_s=WAIT_S) as bus,
+            bus.subscribe(filter) as stream,
+        ):
             if not quiet:
                 err().print(Text(f"subscribed at {at}", "dim"), soft_wrap=True)
             seen = 0
@@ -106,7 +111,7 @@ def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag
     from siftcast.runtimes.live.node import run
 
     async def ask() -> dict[str, Any]:
-        async with connect(at, token=token, name="siftcast subscriptions") as bus:
+        async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
             return await bus.describe()
 
     described: dict[str, Any] = run(ask())

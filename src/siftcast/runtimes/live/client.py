@@ -90,6 +90,7 @@ class Bus:
         self._linked: asyncio.Event = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._final: SiftcastError | None = None
+        self._trouble = ""
         self._random = Random(self._ids)
 
     # -- life ----------------------------------------------------------------------------------------
@@ -299,7 +300,8 @@ class Bus:
             try:
                 await asyncio.wait_for(self._linked.wait(), self._timeout_s)
             except TimeoutError:
-                raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s") from None
+                why = f": {self._trouble}" if self._trouble else ""
+                raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s{why}") from None
         if self._link is None:
             raise self._final or ConnectionLost("the bus is closed")
         return self._link
@@ -311,6 +313,7 @@ class Bus:
             try:
                 link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
             except SiftcastError as error:
+                self._trouble = str(error)
                 if error.code in _FINAL:
                     self._end(error)
                     return

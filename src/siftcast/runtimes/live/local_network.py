@@ -30,7 +30,10 @@ _STOP_WAIT_S = 10.0
 
 
 class LocalNetwork:
-    """Nodes `n0`, `n1`, … as processes; start it with `with`."""
+    """Nodes `n0`, `n1`, … as processes; start it with `with`.
+
+    `more` goes into every configuration; `{name}` in it is the node's own.
+    """
 
     def __init__(
         self,
@@ -198,7 +201,7 @@ class LocalNetwork:
         """A node's file; all say the same but for the name."""
         schema = "schema.toml" if self._schema is None else os.fspath(self._schema.resolve())
         lines = [
-            "[node]", f'name = "{name}"', f'listen = "{_address(self._sockets[name])}"', "", self._more, "",
+            "[node]", f'name = "{name}"', f'listen = "{_address(self._sockets[name])}"', self._more.format(name=name),
             "[overlay]", f'scheme = "{self._scheme}"', f"schema = {_quoted(schema)}",
             "[overlay.options]", *(f"{key} = {_quoted(value)}" for key, value in self._options.items()),
         ]  # fmt: skip

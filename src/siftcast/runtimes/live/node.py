@@ -50,7 +50,7 @@ from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.peers import Peers
 from siftcast.runtimes.live.recording import Recorder
 from siftcast.runtimes.live.sessions import Session, Sessions
-from siftcast.runtimes.live.settling import GENERAL, PLAIN, SettledTables, warm_up
+from siftcast.runtimes.live.settling import SettledTables
 from siftcast.runtimes.live.store import Reported, Store
 from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
 
@@ -74,7 +74,8 @@ class Node:
         self.published = 0
         self._incarnation = secrets.token_hex(4)
         data = None if configuration.node.data is None else file.beside(configuration.node.data)
-        self._overlay = lay_out(file, SettledTables(self.loop).table)
+        self._tables = SettledTables(self.loop)
+        self._overlay = lay_out(file, self._tables.table)
         self._protocol = self._overlay.protocol
         self._watch = Watch(self.loop, configuration.heartbeat.interval_ms)
         self._store = None if data is None else Store(data / "store.sqlite", self._report_written, self.log)
@@ -86,13 +87,13 @@ class Node:
         self._server: asyncio.Server | None = None
         self._session_count = 0
         self._connections: set[Connection] = set()
+        self._warming: asyncio.Task[None] | None = None
         self._stopped = False
 
     # -- life ----------------------------------------------------------------------------------------
 
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
-        warm_up(PLAIN)
         self.open()
         if listener is not None:
             self._server = await self.loop.create_server(self.accept, sock=listener, backlog=_BACKLOG)
@@ -104,7 +105,7 @@ class Node:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
         self.peers.start()
-        self._warming = self.loop.run_in_executor(None, warm_up, GENERAL)  # half a second that nobody has to wait for
+        self._warming = self.loop.create_task(self._tables.warm_up())
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
 
     def open(self) -> None:
@@ -124,6 +125,8 @@ class Node:
             connection.close("this node stops")
         for timer in self._timers.values():
             timer.cancel()
+        if self._warming is not None:
+            self._warming.cancel()
         await asyncio.sleep(0)  # lets connections close before the loop does
         self._watch.stop()
         if self._store is not None:

@@ -2,8 +2,9 @@
 
 An engine keeps new subscriptions aside and asks them one by one, 0.2 µs each for every event, until there are enough of
 them to be worth an index. Between two bursts of subscriptions a node has time, so it has its tables settled
-`QUIET_MS` after the last change. Tables beyond `ENTRIES_MAX` are left to the engine: to join a million entries takes
-seconds, in which the node would serve nobody.
+`QUIET_MS` after the last change. An index needs compiled kernels, which take a second to load; until a thread has done
+so (`warm_up`), a node serves without an index. Tables beyond `ENTRIES_MAX` are left to the engine: to join a million
+entries takes seconds, in which the node would serve nobody.
 """
 
 from __future__ import annotations
@@ -22,12 +23,19 @@ class SettledTables:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._is_warm = False
         self._changed: set[_Table] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     def table(self) -> Matcher:
         """A table of its own."""
         return _Table(self)
+
+    async def warm_up(self) -> None:
+        """Has the kernels loaded in a thread, and settles what was added meanwhile."""
+        await self._loop.run_in_executor(None, load_kernels)
+        self._is_warm = True
+        self.settle()
 
     def note(self, table: _Table) -> None:
         """A table has changed."""
@@ -39,6 +47,8 @@ class SettledTables:
     def settle(self) -> None:
         """Settles what has changed."""
         self._timer = None
+        if not self._is_warm:
+            return
         changed, self._changed = self._changed, set()
         for table in changed:
             if len(table) <= ENTRIES_MAX:
@@ -67,13 +77,11 @@ class _Table(Matcher):
         return self is other
 
 
-PLAIN, GENERAL = "price < 95 AND symbol = 'IBM'", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2"
-
-
-def warm_up(filter: str) -> None:
-    """Has the compiled kernels for filters like this one loaded, so that the first event does not wait for them."""
-    matcher = Matcher()
-    matcher.add("example", filter)
-    matcher.settle()
-    matcher.match({"price": 88.0, "symbol": "IBM"})
-    matcher.match_any({"price": 88.0, "symbol": "IBM"})
+def load_kernels() -> None:
+    """Has the compiled kernels loaded; takes a second, in which other threads can work."""
+    for text in ("price < 95 AND symbol = 'IBM'", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2"):
+        matcher = Matcher()
+        matcher.add("example", text)
+        matcher.settle()
+        matcher.match({"price": 88.0, "symbol": "IBM"})
+        matcher.match_any({"price": 88.0, "symbol": "IBM"})
