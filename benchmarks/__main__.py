@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "curves")
+GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "live", "curves")
 USUAL_GROUPS = GROUPS[:-1]  # the curves write figures, so they run only when they are named
 
 

@@ -15,7 +15,14 @@ from siftcast.overlays.protocols.kyra.messages import Entrust
 from siftcast.overlays.schemes import schemes
 from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.frames import HEADER_BYTES, decode_frame, delivery_head, encode_frame, subscription_bytes
+from siftcast.runtimes.live.frames import (
+    HEADER_BYTES,
+    decode_frame,
+    delivery_head,
+    encode_frame,
+    publish_frame,
+    subscription_bytes,
+)
 from siftcast.runtimes.live.peer_messages import MessageCodec
 from siftcast.runtimes.live.wire_events import EventLimits, WireEvent, decode_event, encode_event
 
@@ -71,6 +78,16 @@ def test_a_delivery_put_together_from_parts_is_a_frame(number: int, attributes: 
     frame = decode_frame(data[HEADER_BYTES:])
     assert isinstance(frame, frames.Deliver)
     assert (frame.subscriptions, bytes(frame.event)) == ((number,), encoded)
+
+
+@given(st.integers(0, 2**32 - 1), st.dictionaries(st.text(), scalars, max_size=4))
+def test_a_publish_put_together_from_parts_is_a_frame(number: int, attributes: dict[str, object]) -> None:
+    encoded = encode_event(Event(attributes, "e"))
+    data = publish_frame(number, encoded)
+    assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
+    frame = decode_frame(data[HEADER_BYTES:])
+    assert isinstance(frame, frames.Publish)
+    assert (frame.request, bytes(frame.event)) == (number, encoded)
 
 
 @given(st.binary(max_size=60))

@@ -27,7 +27,7 @@ import msgspec
 from siftcast.model import Event, EventError, Filter
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
-from siftcast.runtimes.live.client_link import ClientLink, Dial, dial_tcp
+from siftcast.runtimes.live.client_link import ClientLink, Dial, Window, dial_tcp
 from siftcast.runtimes.live.configuration import DEFAULT_PORT
 from siftcast.runtimes.live.errors import ConnectionLost, LiveError
 from siftcast.runtimes.live.frames import (
@@ -41,7 +41,7 @@ from siftcast.runtimes.live.frames import (
     Unsubscribe,
 )
 from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
-from siftcast.runtimes.live.wire_events import encode_event
+from siftcast.runtimes.live.wire_events import encode_event, encode_fields
 
 AnyEvent = Event | Mapping[str, object]
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
@@ -153,50 +153,39 @@ class Bus:
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
-        waiting: set[asyncio.Future[Any]] = set()
-        failed: list[BaseException] = []
-        taken = 0
-
-        def done(future: asyncio.Future[Any]) -> None:
-            nonlocal taken
-            waiting.discard(future)
-            if future.cancelled() or (error := future.exception()) is None:
-                taken += not future.cancelled()
-            else:
-                failed.append(error)
-
+        batch = Window(asyncio.get_running_loop())
         async for event in _each(events):
             encoded = self._encoded(event)[1]
             link = self._link if self._link is not None else await self._present()
-            future = link.ask(lambda number, encoded=encoded: Publish(number, msgspec.Raw(encoded)))  # type: ignore[misc]
-            waiting.add(future)
-            future.add_done_callback(done)
-            if len(waiting) >= window or link.is_full:
-                await link.drained()
-                while len(waiting) > window // 2 and not failed:
-                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            link.publish(encoded, batch)
+            if batch.open >= window:
+                await batch.shrink(window // 2)
                 if progress is not None:
-                    progress(taken)
-            if failed:
+                    progress(batch.taken)
+            if batch.failure is not None:
                 break
-        if waiting:
-            await asyncio.wait(waiting)
-        if failed:
-            raise failed[0]
+        await batch.shrink(0)
+        if batch.failure is not None:
+            raise batch.failure
         if progress is not None:
-            progress(taken)
-        return taken
+            progress(batch.taken)
+        return batch.taken
 
     def _encoded(self, event: AnyEvent) -> tuple[str, bytes]:
         """An event's id and bytes; one without an id gets its own, which must be its own in the whole network."""
         if not isinstance(event, Event):
             if not isinstance(event, Mapping):
                 raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
-            event = Event(event)
-        if not event.id:
-            self._count += 1
-            event = Event(event.attributes, f"{self._ids}-{self._count}", event.source, event.time, event.payload)
-        return event.id, encode_event(event)
+            id = self._next_id()
+            return id, encode_fields(id, event)
+        if event.id:
+            return event.id, encode_event(event)
+        id = self._next_id()
+        return id, encode_fields(id, event.attributes, event.source, event.time, event.payload)
+
+    def _next_id(self) -> str:
+        self._count += 1
+        return f"{self._ids}-{self._count}"
 
     # -- subscribing ---------------------------------------------------------------------------------
 

@@ -24,12 +24,14 @@ from siftcast.runtimes.live.frames import (
     Reject,
     Subscribed,
     Welcome,
+    publish_frame,
 )
 from siftcast.runtimes.live.received import Inbox, received_event
 
 Dial = Callable[[Callable[[], Connection]], Awaitable[Any]]
 """Connects a protocol to a node; raises OSError if none is there."""
 _HELLO_WAIT_S = 10.0
+_REQUEST_MAX = 2**32 - 1  # requests have four bytes, and 0 stands for the connection
 
 
 def dial_tcp(host: str, port: int) -> Dial:
@@ -41,6 +43,38 @@ def dial_tcp(host: str, port: int) -> Dial:
     return dial
 
 
+class Window:
+    """Publishes that are under way together: how many were taken, and what went wrong first."""
+
+    __slots__ = ("_loop", "_waiter", "_wanted", "failure", "open", "taken")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.open = 0
+        self.taken = 0
+        self.failure: Exception | None = None
+        self._loop = loop
+        self._wanted = 0
+        self._waiter: asyncio.Future[None] | None = None
+
+    def answer(self, failure: Exception | None) -> None:
+        """One was taken, or came to nothing."""
+        self.open -= 1
+        if failure is None:
+            self.taken += 1
+        elif self.failure is None:
+            self.failure = failure
+        if self._waiter is not None and self.open <= self._wanted and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def shrink(self, wanted: int) -> None:
+        """Waits until no more than so many are under way."""
+        if self.open > wanted:
+            self._wanted = wanted
+            self._waiter = self._loop.create_future()
+            await self._waiter
+            self._waiter = None
+
+
 class ClientLink:
     """A client's end of a connection that stands."""
 
@@ -49,7 +83,7 @@ class ClientLink:
         self._loop = loop
         self._inboxes = inboxes
         self._on_dropped = on_dropped
-        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._pending: dict[int, asyncio.Future[Any] | Window] = {}
         self._count = 0
         self._welcome: asyncio.Future[Welcome] = loop.create_future()
         self._closed: asyncio.Future[SiftcastError] = loop.create_future()
@@ -86,7 +120,7 @@ class ClientLink:
 
     def ask(self, make: Callable[[int], Frame]) -> asyncio.Future[Any]:
         """Sends a request; the future has its answer."""
-        self._count += 1
+        self._count = self._count % _REQUEST_MAX + 1
         future: asyncio.Future[Any] = self._loop.create_future()
         if self.is_closed:
             future.set_exception(self._failure or ConnectionLost("the connection is closed"))
@@ -96,6 +130,18 @@ class ClientLink:
         if self._full is not None:  # somebody waits for an answer, so reading must go on
             self.connection.resume_reading()
         return future
+
+    def publish(self, event: bytes, window: Window) -> None:
+        """Publishes an event as one of many; the window is told what becomes of it."""
+        self._count = self._count % _REQUEST_MAX + 1
+        window.open += 1
+        if self.is_closed:
+            window.answer(self._failure or ConnectionLost("the connection is closed"))
+            return
+        self._pending[self._count] = window
+        self.connection.send_bytes(publish_frame(self._count, event))
+        if self._full is not None:
+            self.connection.resume_reading()
 
     async def request(self, make: Callable[[int], Frame]) -> Any:
         """Sends a request, and waits for its answer and for room if much is waiting to be sent."""
@@ -156,9 +202,7 @@ class ClientLink:
                 self._failure = failure_error(code, message) if code != "stopping" else ConnectionLost(message)
                 self.connection.close(message)
             case Failure(request, code, message):
-                future = self._pending.pop(request, None)
-                if future is not None and not future.done():
-                    future.set_exception(failure_error(code, message))
+                _fail(self._pending.pop(request, None), failure_error(code, message))
             case Heartbeat(number, echo):
                 if echo:
                     self.connection.send(Heartbeat(number))
@@ -168,9 +212,11 @@ class ClientLink:
                 raise FrameError(f"a node does not send {type(frame).__name__} to a client")
 
     def _answer(self, number: int, frame: Frame) -> None:
-        future = self._pending.pop(number, None)
-        if future is not None and not future.done():
-            future.set_result(frame)
+        asked = self._pending.pop(number, None)
+        if type(asked) is Window:
+            asked.answer(None)
+        elif asked is not None and not asked.done():  # type: ignore[union-attr]
+            asked.set_result(frame)  # type: ignore[union-attr]
         if self._full is not None and not self._pending:
             self.connection.pause_reading()
 
@@ -221,6 +267,13 @@ class ClientLink:
             self._welcome.set_exception(error)
             self._welcome.exception()  # looked at, should nobody else do so
         pending, self._pending = self._pending, {}
-        for future in pending.values():
-            if not future.done():
-                future.set_exception(error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+        for asked in pending.values():
+            _fail(asked, error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+
+
+def _fail(asked: asyncio.Future[Any] | Window | None, error: SiftcastError) -> None:
+    """Tells whoever asked that it came to nothing; nobody, if they have given up."""
+    if isinstance(asked, Window):
+        asked.answer(error)
+    elif asked is not None and not asked.done():
+        asked.set_exception(error)

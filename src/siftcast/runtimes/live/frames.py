@@ -11,8 +11,9 @@ The first frame is a Hello with the version; an end that cannot speak it says so
 are numbered by whoever asks and answered by that number: with what was asked for, or with a `Failure` whose code is
 stable. A `Failure` without a number is about the connection, which is closed after it.
 
-`Deliver` is put together from parts instead of being encoded (`delivery_head`): the event's bytes are the same for
-everybody, and the rest has a fixed size. Several frames are one write, see `connection`.
+`Deliver` and `Publish` are put together from parts instead of being encoded (`delivery_head`, `publish_frame`): the
+event's bytes are there already, the same for everybody, and the rest has a fixed size. Several frames are one write,
+see `connection`.
 """
 
 from __future__ import annotations
@@ -187,6 +188,9 @@ _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFram
 _DELIVERY: Final = bytes((0x93, 11, 0x91, 0xCE))
 _DELIVERY_BYTES: Final = len(_DELIVERY) + 4
 SUBSCRIPTION_MAX: Final = 2**32 - 1
+# Likewise: the kind, a number of four bytes, and the event.
+_PUBLISH: Final = bytes((0x93, 5, 0xCE))
+_PUBLISH_BYTES: Final = len(_PUBLISH) + 4
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -211,3 +215,9 @@ def delivery_head(event: bytes) -> bytes:
 def subscription_bytes(subscription: int) -> bytes:
     """A subscription's number between the head of its deliveries and the event."""
     return subscription.to_bytes(4, "big")
+
+
+def publish_frame(request: int, event: bytes) -> bytes:
+    """A `Publish` put together from parts."""
+    size = (_PUBLISH_BYTES + len(event)).to_bytes(HEADER_BYTES, "big")
+    return b"".join((size, _PUBLISH, request.to_bytes(4, "big"), event))

@@ -56,6 +56,7 @@ from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_e
 
 _BACKLOG = 1_024
 _HELLO_WAIT_S = 10.0
+_FAREWELL_S = 1.0
 _NO_STORE = "the scheme must keep something; name a folder as data in [node]"
 
 
@@ -127,13 +128,22 @@ class Node:
             timer.cancel()
         if self._warming is not None:
             self._warming.cancel()
-        await asyncio.sleep(0)  # lets connections close before the loop does
+        await self._await_farewells()
         self._watch.stop()
         if self._store is not None:
             await self.loop.run_in_executor(None, self._store.close)
         if self._recorder is not None:
             self._recorder.save()
         self.log.info("stopped", published=self.published, deliveries=self.sessions.deliveries)
+
+    async def _await_farewells(self) -> None:
+        """Lets what was sent go out; whoever does not read it in time is cut off."""
+        until = self.loop.time() + _FAREWELL_S
+        while self._connections and self.loop.time() < until:
+            await asyncio.sleep(0.001)
+        for connection in tuple(self._connections):
+            connection.abort("this node stops")
+        await asyncio.sleep(0)
 
     @property
     def address(self) -> str:
@@ -280,6 +290,7 @@ class Node:
             "received": self.peers.received,
             "deliveries": self.sessions.deliveries,
             "dropped": self.sessions.dropped + self.peers.dropped,
+            "cpu_s": time.process_time(),
             "state": dict(self._protocol.state()),
             "subscriptions": self.sessions.describe(),
         }

@@ -43,7 +43,7 @@ class SyncBus:
         self._thread = threading.Thread(target=self._loop.run_forever, name="siftcast-bus", daemon=True)
         self._thread.start()
         try:
-            self._run(self._bus.__aenter__())
+            self.run(self._bus.__aenter__())
         except BaseException:
             self._end()
             raise
@@ -53,7 +53,7 @@ class SyncBus:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._run(self._bus.__aexit__(kind, error, trace))
+            self.run(self._bus.__aexit__(kind, error, trace))
         finally:
             self._end()
 
@@ -64,11 +64,11 @@ class SyncBus:
 
     def publish(self, event: AnyEvent) -> str:
         """Publishes an event and waits until the node has taken it; returns the event's id."""
-        return self._run(self._bus.publish(event))
+        return self.run(self._bus.publish(event))
 
     def publish_many(self, events: Iterable[AnyEvent], *, progress: Callable[[int], None] | None = None) -> int:
         """Publishes events, many at a time; returns how many. `events` is read in the bus's thread."""
-        return self._run(self._bus.publish_many(events, progress=progress))
+        return self.run(self._bus.publish_many(events, progress=progress))
 
     def subscribe(self, filter: AnyFilter, durable: str | None = None, *, buffer: int = BUFFER) -> SyncStream:
         """A stream of the events that match; it stands when this returns."""
@@ -76,7 +76,7 @@ class SyncBus:
         async def open_stream() -> EventStream:
             return await self._bus.subscribe(filter, durable, buffer=buffer).ready()
 
-        return SyncStream(self, self._run(open_stream()))
+        return SyncStream(self, self.run(open_stream()))
 
     def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches, in the bus's thread."""
@@ -88,25 +88,26 @@ class SyncBus:
             async def start() -> EventHandler:
                 return self._bus.on(filter, durable)(handler)
 
-            return self._run(start())
+            return self.run(start())
 
         return register
 
     def wait(self) -> None:
         """Waits while handlers work (`on`); raises what one of them raises."""
-        self._run(self._bus.wait())
+        self.run(self._bus.wait())
 
     def describe(self) -> dict[str, Any]:
         """What the node says about itself."""
-        return self._run(self._bus.describe())
+        return self.run(self._bus.describe())
 
-    def _run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Has a coroutine run in the bus's thread, and waits for it."""
         if self._loop is None:
             work.close()
             raise ConnectionLost("the bus is not open; use it inside `with`")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result(timeout_s)
+            return future.result()
         except BaseException:
             future.cancel()
             raise
@@ -138,20 +139,24 @@ class SyncStream(Iterator[ReceivedEvent]):
         """The next event; raises TimeoutError if none comes in time, StopIteration at the end."""
 
         async def take() -> ReceivedEvent | None:
-            return await anext(self._stream, None)
+            # The time runs out in the bus's thread, where an event that was taken cannot be lost to it.
+            return await asyncio.wait_for(_next(self._stream), timeout_s)
 
-        event = self._bus._run(take(), timeout_s)
+        event = self._bus.run(take())
         if event is None:
             raise StopIteration
         return event
 
     def replace(self, filter: AnyFilter) -> None:
         """Asks for something else from now on."""
-        self._bus._run(self._stream.replace(filter))
+        self._bus.run(self._stream.replace(filter))
 
     def close(self) -> None:
         """Unsubscribes."""
         self._bus.call(self._stream.close)
+
+    def __del__(self) -> None:
+        self.close()  # in the bus's thread, to which the stream belongs
 
     def __enter__(self) -> Self:
         return self
@@ -160,3 +165,7 @@ class SyncStream(Iterator[ReceivedEvent]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+async def _next(stream: EventStream) -> ReceivedEvent | None:
+    return await anext(stream, None)

@@ -77,13 +77,19 @@ _set_encoded = _setter(WireEvent, "encoded")
 
 def encode_event(event: Event) -> bytes:
     """The bytes of an event; raises EventError if it has no such form."""
-    if type(event) is WireEvent:
+    if isinstance(event, WireEvent):
         return event.encoded
-    time = event.time
+    return encode_fields(event.id, event.attributes, event.source, event.time, event.payload)
+
+
+def encode_fields(
+    id: str, attributes: Mapping[str, object], source: str = "", time: datetime | None = None, payload: bytes = b""
+) -> bytes:
+    """The bytes of an event with these fields; raises EventError if it has no such form."""
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     try:
-        return _encode(Wire(event.id, _plain_members(event.attributes), event.source, time, event.payload))
+        return _encode(Wire(id, _plain_members(attributes), source, time, payload))
     except (OverflowError, TypeError, ValueError, RecursionError) as error:
         raise EventError(f"the event cannot be sent: {error}") from None
 
