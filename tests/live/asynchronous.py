@@ -8,7 +8,7 @@ from typing import Any
 
 from siftcast.runtimes.live.node import run
 
-HANGS_AFTER_S = 1_200.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 120.0
+HANGS_AFTER_S = 1_200.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 300.0
 
 
 def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

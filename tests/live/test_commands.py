@@ -1,6 +1,7 @@
 """The commands as processes: a node that is served, published to, subscribed to, stopped and frozen."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -114,6 +115,20 @@ def test_a_node_stops_on_a_signal_and_says_what_it_did(served: Served) -> None:
     assert served.process.returncode == 0
     assert "stopped" in log
     assert "published=1" in log
+
+
+def test_a_node_stops_also_while_its_kernels_are_compiled(tmp_path: Path) -> None:
+    (tmp_path / "node.toml").write_text('[node]\nlisten = "127.0.0.1:0"\n')
+    empty = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    node = start("serve", "--config", str(tmp_path / "node.toml"), env=empty)
+    assert node.stdout is not None
+    url = node.stdout.readline().removeprefix(READY).strip()
+    with siftcast.connect_sync(url) as bus, bus.subscribe("x = 1") as stream:
+        bus.publish({"x": 1})
+        assert next(stream)["x"] == 1
+    _, log = finish(node, signal.SIGTERM)
+    assert node.returncode == 0
+    assert "stopped" in log
 
 
 @pytest.mark.parametrize(

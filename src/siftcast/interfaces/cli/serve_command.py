@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,6 +58,7 @@ def serve(
     file = parse_configuration("") if config is None else load_configuration(config)
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
     run(_serve(file, listener, until_input_ends))
+    _leave_kernels()
     return OK
 
 
@@ -72,6 +74,16 @@ async def _serve(file: object, listener: socket.socket | None, until_input_ends:
     if until_input_ends:
         loop.add_reader(sys.stdin.fileno(), _look_at_input, stop)
     await serve_node(file, stop, listener=listener, ready=_say_ready)
+
+
+def _leave_kernels() -> None:
+    """Ends the process at once if kernels are still being compiled: nothing can interrupt that, and nobody waits."""
+    from siftcast.runtimes.live.settling import KERNEL_THREAD
+
+    if any(thread.name == KERNEL_THREAD for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(OK)
 
 
 def _look_at_input(stop: asyncio.Event) -> None:

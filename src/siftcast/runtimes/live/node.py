@@ -88,7 +88,6 @@ class Node:
         self._server: asyncio.Server | None = None
         self._session_count = 0
         self._connections: set[Connection] = set()
-        self._warming: asyncio.Task[None] | None = None
         self._stopped = False
 
     # -- life ----------------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ class Node:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
         self.peers.start()
-        self._warming = self.loop.create_task(self._tables.warm_up())
+        self._tables.warm_up()
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
 
     def open(self) -> None:
@@ -126,8 +125,6 @@ class Node:
             connection.close("this node stops")
         for timer in self._timers.values():
             timer.cancel()
-        if self._warming is not None:
-            self._warming.cancel()
         await self._await_farewells()
         self._watch.stop()
         if self._store is not None:

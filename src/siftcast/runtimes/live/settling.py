@@ -10,12 +10,15 @@ entries takes seconds, in which the node would serve nobody.
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
 
 from siftcast.matching import Matcher
 from siftcast.model import Filter
 
 QUIET_MS = 20.0
 ENTRIES_MAX = 50_000
+KERNEL_THREAD = "siftcast-kernels"
 
 
 class SettledTables:
@@ -31,9 +34,17 @@ class SettledTables:
         """A table of its own."""
         return _Table(self)
 
-    async def warm_up(self) -> None:
-        """Has the kernels loaded in a thread, and settles what was added meanwhile."""
-        await self._loop.run_in_executor(None, load_kernels)
+    def warm_up(self) -> None:
+        """Has the kernels loaded in a thread, and then settles what was added meanwhile."""
+        # Not in the loop's executor: the first time on a machine takes a minute, and a node must be able to stop.
+        threading.Thread(target=self._load, name=KERNEL_THREAD, daemon=True).start()
+
+    def _load(self) -> None:
+        load_kernels()
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            self._loop.call_soon_threadsafe(self._warmed)
+
+    def _warmed(self) -> None:
         self._is_warm = True
         self.settle()
 
