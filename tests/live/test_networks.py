@@ -18,7 +18,7 @@ from siftcast.overlays.trace import Trace
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.node import run
 from siftcast.runtimes.live.recording import merge_traces
-from siftcast.runtimes.sim import ScenarioRun, execute, parse_scenario, prepare
+from siftcast.runtimes.sim import ScenarioRun, execute, parse_scenario, prepare, replay
 from siftcast.runtimes.sim.checkers import exactly_once
 from siftcast.runtimes.sim.layouts import server_of
 from tests.live.asynchronous import until
@@ -51,9 +51,9 @@ SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
 Delivered = Counter[tuple[str, str]]
 
 
-def simulated(scheme: str, options: dict[str, object]) -> ScenarioRun:
+def prepared(scheme: str, options: dict[str, object]) -> ScenarioRun:
     lines = "\n".join(f'{name} = "{value}"' for name, value in options.items())
-    return execute(prepare(parse_scenario(SCENARIO.format(scheme=scheme, options=lines)), seed=3))
+    return prepare(parse_scenario(SCENARIO.format(scheme=scheme, options=lines)), seed=3)
 
 
 def deliveries_of(trace: Trace) -> Delivered:
@@ -92,7 +92,7 @@ async def delivered_live(network: LocalNetwork, scenario: ScenarioRun) -> Delive
 def test_a_live_network_delivers_what_the_simulator_delivers(
     tmp_path: Path, scheme: str, options: dict[str, object]
 ) -> None:
-    scenario = simulated(scheme, options)
+    scenario = execute(prepared(scheme, options))
     expected = deliveries_of(scenario.simulation.trace)
     assert len(expected) > 500
     schema = tmp_path / "schema.toml"
@@ -108,6 +108,8 @@ def test_a_live_network_delivers_what_the_simulator_delivers(
     verdict = exactly_once(trace, settle_ms=0)
     assert verdict.ok, verdict.violations[:3]
     assert sum(deliveries_of(trace).values()) == sum(expected.values())
+    replayed = replay(trace, prepared(scheme, options).simulation)
+    assert deliveries_of(replayed) == deliveries_of(trace)
 
 
 async def reaches(network: LocalNetwork, stream: siftcast.EventStream, publisher: str, value: int) -> None:

@@ -8,12 +8,14 @@ clients.py          clients of durable subscriptions
 recording.py        how requests are written into a trace, and how a broken run is told
 checkers/           what a trace shows
 scenario.py         a run described in TOML; scenario_run.py runs it, verdicts.py judges it
+replaying.py        a recorded run once more, also of a live network
 layouts.py          trees, graphs and plans for schemes
 drawing.py          the network and an event's way as SVG
 """
 
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.errors import ScenarioError, SimulationError
+from siftcast.runtimes.sim.replaying import replay
 from siftcast.runtimes.sim.scenario import Scenario, load_scenario, parse_scenario
 from siftcast.runtimes.sim.scenario_run import ScenarioRun, execute, prepare
 from siftcast.runtimes.sim.simulation import Simulation
@@ -36,4 +38,5 @@ __all__ = [
     "load_scenario",
     "parse_scenario",
     "prepare",
+    "replay",
 ]
