@@ -12,9 +12,12 @@
     query = ss.match_stream(events, "changes/", output="matches", checkpoint="checkpoint")   # subscriptions may change
     ss.read_matches("matches")                                # each event exactly once, with the version it met
 
+    clusters = ss.cluster(events, subscriptions, k=50)        # subscription_id + cluster: who receives the same events
+    ss.cluster_cost(other_events, subscriptions, clusters)    # messages sent and wanted
+
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
 event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
-for what the network needs to know, and `streaming` for streams, which keep their state in folders. All other
+for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which keep their state in folders. All other
 transforms are functions from DataFrame to DataFrame and keep none.
 """
 
@@ -22,6 +25,9 @@ from pyspark.sql import SparkSession
 
 from siftcast.planning.shard_plan import ShardPlan
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
+from siftcast.spark.cluster_cost import cluster_cost
+from siftcast.spark.cluster_stream import ClusterStream, cluster_stream, read_clusters
+from siftcast.spark.clustering import cluster
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.event_stream import read_event_stream
@@ -44,6 +50,7 @@ __all__ = [
     "DEAD_LETTERS",
     "SUBSCRIPTIONS",
     "BatchReceipt",
+    "ClusterStream",
     "CompiledSubscriptions",
     "Intake",
     "Java",
@@ -59,6 +66,9 @@ __all__ = [
     "StreamQuery",
     "StreamTotals",
     "active_session",
+    "cluster",
+    "cluster_cost",
+    "cluster_stream",
     "compile_subscriptions",
     "find_java",
     "is_connect",
@@ -71,6 +81,7 @@ __all__ = [
     "partition",
     "progress_now",
     "read_batches",
+    "read_clusters",
     "read_dead_letters",
     "read_event_stream",
     "read_events",

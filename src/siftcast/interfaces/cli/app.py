@@ -28,6 +28,7 @@ from siftcast.interfaces.cli.publish_command import publish
 from siftcast.interfaces.cli.reproduce_command import reproduce
 from siftcast.interfaces.cli.serve_command import serve
 from siftcast.interfaces.cli.simulate_command import simulate
+from siftcast.interfaces.cli.spark_cluster import cluster
 from siftcast.interfaces.cli.spark_commands import spark_app
 from siftcast.interfaces.cli.spark_planning import partition, statistics
 from siftcast.interfaces.cli.spark_stream import stream
@@ -52,7 +53,7 @@ app = App(
 for command in (match, explain, check, generate, serve, publish, subscribe, subscriptions, simulate, reproduce, demo):
     app.command(command)
 app.command(network_app)
-for spark_command in (stream, statistics, partition):
+for spark_command in (stream, statistics, partition, cluster):
     spark_app.command(spark_command)
 app.command(spark_app)
 

@@ -1,0 +1,176 @@
+"""Clusters of subscriptions that receive the same events, from tables of events and subscriptions (thesis, chapter 3).
+
+    clusters = ss.cluster(events, subscriptions, k=50)            # subscription_id, cluster, recent_matches
+    ss.cluster_cost(later_events, subscriptions, clusters)        # messages sent and wanted, if clusters get events whole
+
+Spark matches the events and keeps the recent matches of each subscription (`recent_matches`); similarities come from
+events that two have in common, so no table of all pairs is ever made. Then there are two ways:
+
+    neither levels nor groups   the driver clusters with `SubscriptionClusters`: as a whole, or from landmarks where
+                                there are many subscriptions
+    levels or groups given      groups are partitions and levels stages (`group_stages`)
+
+Both give what `SubscriptionClusters` gives for the same parameters and seed. A subscription that matched none of the
+events has no cluster (null): nothing is known of it. Cost: one match of every event, then that of the clustering;
+the driver holds `recent` matches of each subscription.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from siftcast.model import ClusteringError, DataError, Schema
+from siftcast.planning.clustering import (
+    UNMATCHED,
+    EmbeddingPlan,
+    MatchedEvents,
+    SubscriptionClusters,
+    build_hierarchy,
+    connected_groups,
+    matched_events,
+)
+from siftcast.planning.clustering.matched_events import RECENT, Floats, Integers
+from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.group_stages import cluster_groups
+from siftcast.spark.matched_numbers import subscription_ids
+from siftcast.spark.recent_matches import recent_matches
+
+CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredSubscriptions:
+    """Subscriptions (by number) with their clusters; UNMATCHED (-1) are in none."""
+
+    spark: SparkSession = field(repr=False)
+    ids: pa.Array = field(repr=False)
+    labels: Integers = field(repr=False)
+    centres: Floats = field(repr=False)
+    matched: MatchedEvents = field(repr=False)
+    base_groups: int
+    levels: int
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are; fewer than asked for where fewer subscriptions differ."""
+        return len(self.centres)
+
+    @property
+    def unmatched(self) -> int:
+        """How many subscriptions matched nothing."""
+        return int((self.labels == UNMATCHED).sum())
+
+    @property
+    def table(self) -> DataFrame:
+        """`subscription_id`, `cluster` (null for those that matched nothing) and `recent_matches`."""
+        return self.spark.createDataFrame(cluster_table(self.ids, self.labels, self.matched.own))
+
+
+def cluster(
+    events: DataFrame,
+    subscriptions: DataFrame | CompiledSubscriptions,
+    k: int,
+    method: str = "rassoc",
+    *,
+    levels: int | None = None,
+    groups: int | None = None,
+    landmarks: float | int | None = None,
+    recent: int = RECENT,
+    similarity: str = "jaccard",
+    dimensions: int | None = None,
+    seed: int = 0,
+    order_by: str | None = None,
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> DataFrame:
+    """At most `k` clusters of subscriptions that match the same events: `subscription_id`, `cluster`, `recent_matches`.
+
+    `method` is "rassoc" (principal components) or "ncut" (normalised cut). With `levels` or `groups` subscriptions are
+    dealt to groups that Spark embeds side by side; `landmarks` is the share (a float) or the number (an int) of each
+    group that joins it to the others. The `recent` newest matches of a subscription count, newest by `order_by`, which
+    is `event_id`, `time` or `timestamp` if not said. Raises ClusteringError for parameters that fit no clustering, and
+    DataError if a subscription cannot be used.
+    """
+    if not isinstance(subscriptions, CompiledSubscriptions):
+        subscriptions = compile_subscriptions(subscriptions, schema=schema, engine=engine)
+    subscriptions.check()
+    template = SubscriptionClusters(
+        k,
+        method=method,
+        dimensions=dimensions,
+        levels=levels,
+        groups=groups,
+        landmarks=landmarks,
+        similarity=similarity,
+        seed=seed,
+    )
+    return cluster_compiled(events, subscriptions, template, recent=recent, order_by=order_by).table
+
+
+def cluster_compiled(
+    events: DataFrame,
+    subscriptions: CompiledSubscriptions,
+    template: SubscriptionClusters,
+    *,
+    recent: int = RECENT,
+    order_by: str | None = None,
+) -> ClusteredSubscriptions:
+    """The same as `cluster` with all there is to know about the result; subscriptions that were refused are left out."""
+    if events.isStreaming:
+        raise DataError("a stream of events is for cluster_stream(); here they must be a table")
+    check_parameters(template, subscriptions.used)
+    pairs = recent_matches(events, subscriptions, recent, order_by=order_by)
+    ids = subscription_ids(subscriptions.shipment.load())
+    known = matched_events(pairs.subscriptions, pairs.events, count=len(ids), recent=recent)
+    return cluster_matched(subscriptions.spark, ids, known, template)
+
+
+def cluster_matched(
+    spark: SparkSession, ids: pa.Array, known: MatchedEvents, template: SubscriptionClusters
+) -> ClusteredSubscriptions:
+    """Clusters from matches that are there already, on the driver or in groups on Spark."""
+    members = np.flatnonzero(known.matched)
+    levels, groups, landmarks = template._shape(known, len(members)) if len(members) else (1, 1, 1.0)
+    if groups < 2:
+        fitted = SubscriptionClusters(**template.get_params()).fit(known)
+        used = len(fitted.hierarchy_.levels) if len(members) else 0
+        return ClusteredSubscriptions(spark, ids, fitted.labels_, fitted.centres_, known, min(used, 1), used)
+    rng = np.random.default_rng(template.seed)
+    plan = EmbeddingPlan(
+        method=template.method,
+        dimensions=template.k if template.dimensions is None else template.dimensions,
+        similarity=template.similarity,
+        sigma=template.sigma,
+        seed=template.seed,
+        spherical=template.spherical,
+    )
+    base = connected_groups(known, members, groups, rng)
+    hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
+    found = cluster_groups(spark, known, hierarchy, plan, template.k, rng)
+    labels = np.full(len(known), UNMATCHED, dtype=np.int64)
+    labels[found.members] = found.labels
+    return ClusteredSubscriptions(spark, ids, labels, found.centres.points, known, len(base), levels)
+
+
+def cluster_table(ids: pa.Array, labels: Integers, matches: Integers) -> pa.Table:
+    """The columns of the answer."""
+    return pa.table(
+        {
+            "subscription_id": ids,
+            CLUSTER: pa.array(labels, pa.int32(), mask=labels < 0),
+            "recent_matches": pa.array(matches, pa.int32()),
+        }
+    )
+
+
+def check_parameters(template: SubscriptionClusters, count: int) -> None:
+    """Finds mistakes before events are matched."""
+    for name in ("k", "levels", "groups", "dimensions"):
+        value = getattr(template, name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise ClusteringError(f"{name} must be a whole number of at least 1, not {value!r}")
+    template._check(count)

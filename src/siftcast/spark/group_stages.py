@@ -1,0 +1,229 @@
+"""Groups of subscriptions as Spark partitions, levels of the hierarchy as stages (thesis, 3.4).
+
+    level 2   root        embed, cluster       ─┐ coordinates and centres go down, a stage for each level
+    level 1   a   b       embed, project, select │
+    level 0   c d e f     embed, project, select ▼   points stay where they are
+                                               ─┐ centres with counts come back up, a stage for each level
+              merge at b, a, then at the root   │
+    level 0   c d e f     label                ◀┘ the last stage: every subscription joins its nearest centre
+
+A row of a Spark table is a group; its task calls the functions of `planning.clustering` on it (`embed_group`,
+`project_group`, `select_centres`, `merge_centres`), the same that run in one process, with the same random numbers. So
+the answer is that of `SubscriptionClusters` with the same seed, up to rounding: a test compares them.
+
+The driver carries messages: to a group its members' matches and what its parent knows of its landmarks, back from it
+the coordinates of its members if it has children, and its centres. The coordinates of the lowest level, the bulk, stay
+with Spark from the stage that makes them to the stage that labels. Under `ncut` a child is told of all the members of
+its parent, under `rassoc` of its own landmarks only.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from scipy import sparse
+
+from siftcast.planning.clustering import (
+    Centres,
+    EmbeddingPlan,
+    Frame,
+    Group,
+    Hierarchy,
+    MatchedEvents,
+    embed_group,
+    kmeans,
+    merge_centres,
+    nearest_centres,
+    project_group,
+    root_frame,
+    select_centres,
+)
+from siftcast.spark.matched_numbers import Integers
+
+_CONTENT = "number int, content binary"
+Work = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Where every member of a base group belongs, and the centres that say so."""
+
+    members: Integers
+    labels: Integers
+    centres: Centres
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """Matches of some subscriptions without the list of all events, which every group would carry."""
+
+    indptr: Any
+    indices: Any
+    own: Integers
+    universe: int
+
+    @staticmethod
+    def of(matched: MatchedEvents) -> _Matches:
+        return _Matches(matched.matrix.indptr, matched.matrix.indices, matched.own, matched.universe)
+
+    def unpack(self) -> MatchedEvents:
+        shape = (len(self.own), self.universe)
+        ones = np.ones(len(self.indices), dtype=np.float32)
+        matrix = sparse.csr_matrix((ones, self.indices, self.indptr), shape=shape)
+        return MatchedEvents(matrix, self.own, np.arange(self.universe))
+
+
+@dataclass(frozen=True, slots=True)
+class _ParentNews:
+    """What a group is told of its parent: where some members are in the global space, and the parent's centres."""
+
+    members: Integers
+    matches: _Matches
+    coordinates: Any
+    spectrum: Any
+    tie: float
+    centres: Centres
+
+    def frame(self) -> Frame:
+        return Frame(self.members, self.matches.unpack(), self.coordinates, self.spectrum, self.tie)
+
+
+@dataclass(frozen=True, slots=True)
+class _Down:
+    """A group on the way down. The root has no parent, and the number of clusters and random numbers instead."""
+
+    group: Group
+    matches: _Matches
+    plan: EmbeddingPlan
+    parent: _ParentNews | None
+    k: int
+    rng: np.random.Generator | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A group in the global space: what its children, and the merge, need of it."""
+
+    members: Integers
+    coordinates: Any
+    spectrum: Any
+    tie: float
+    selected: Centres
+
+
+def cluster_groups(
+    spark: SparkSession,
+    known: MatchedEvents,
+    hierarchy: Hierarchy,
+    plan: EmbeddingPlan,
+    k: int,
+    rng: np.random.Generator,
+) -> Labelled:
+    """Embeds, clusters and labels all members of the base groups, level by level."""
+    above: dict[int, _Placed] = {}
+    selected: list[dict[int, Centres]] = []
+    for level in reversed(hierarchy.levels[1:]):
+        contents = [_descent(group, known, plan, above.get(_above(group)), k, rng) for group in level]
+        above = dict(enumerate(_collected(_stage(_dealt(spark, contents), _place_group))))
+        selected.append({number: placed.selected for number, placed in above.items()})
+    contents = [_descent(group, known, plan, above.get(_above(group)), k, rng) for group in hierarchy.base]
+    base = _stage(_dealt(spark, contents), _place_group).persist()
+    try:
+        centres = dict(enumerate(_collected(_stage(base, _centres_of))))
+        for level, starts in zip(hierarchy.levels[1:], reversed(selected), strict=True):
+            merges = [([centres[child] for child in group.children], starts[group.number]) for group in level]
+            centres = dict(enumerate(_collected(_stage(_dealt(spark, merges), _merge_group))))
+        final = centres[0]
+        found = _collected(_stage(base, _Label(final, plan)))
+    finally:
+        base.unpersist()
+    members = np.concatenate([group.members for group in hierarchy.base])
+    used, labels = np.unique(np.concatenate(found), return_inverse=True)
+    return Labelled(members, labels, Centres(final.points[used], final.counts[used]))
+
+
+# -- in a task ---------------------------------------------------------------------------------------
+
+
+def _place_group(task: _Down) -> _Placed:
+    """Embeds a group, takes it into the global space, and moves its parent's centres to fit it."""
+    group, plan, own = task.group, task.plan, task.matches.unpack()
+    places = group.landmark_places()
+    local = embed_group(own, places, plan, plan.generator(group.level, group.number))
+    if task.parent is None:
+        assert task.rng is not None, "the root draws the first centres"
+        top = root_frame(group.members, own, local)
+        centres = kmeans(plan.points(top.coordinates), task.k, task.rng)
+        return _Placed(group.members, top.coordinates, top.spectrum, top.tie, centres)
+    parent = task.parent
+    coordinates = project_group(local, group.members, places, own, parent.frame(), plan)(local.coordinates)
+    centres = select_centres(plan.points(coordinates), parent.centres)
+    return _Placed(group.members, coordinates, parent.spectrum, parent.tie, centres)
+
+
+def _centres_of(placed: _Placed) -> Centres:
+    return placed.selected
+
+
+def _merge_group(task: tuple[Sequence[Centres], Centres]) -> Centres:
+    return merge_centres(*task)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    centres: Centres
+    plan: EmbeddingPlan
+
+    def __call__(self, placed: _Placed) -> Integers:
+        return nearest_centres(self.plan.points(placed.coordinates), self.centres.points)
+
+
+# -- between driver and tasks ------------------------------------------------------------------------
+
+
+def _above(group: Group) -> int:
+    return -1 if group.parent is None else group.parent
+
+
+def _descent(
+    group: Group, known: MatchedEvents, plan: EmbeddingPlan, parent: _Placed | None, k: int, rng: np.random.Generator
+) -> _Down:
+    matches = _Matches.of(known.take(group.members))
+    if parent is None:
+        return _Down(group, matches, plan, None, k, rng)
+    # Least squares looks at the group's own landmarks in its parent; the cut weighs all that the parent has.
+    told = group.landmarks if plan.extends else parent.members
+    coordinates = parent.coordinates[np.searchsorted(parent.members, told)]
+    news = _ParentNews(told, _Matches.of(known.take(told)), coordinates, parent.spectrum, parent.tie, parent.selected)
+    return _Down(group, matches, plan, news, k, None)
+
+
+def _dealt(spark: SparkSession, contents: Iterable[Any]) -> DataFrame:
+    """A row for each group, and a partition for each row."""
+    packed = [pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL) for content in contents]
+    table = pa.table({"number": pa.array(range(len(packed)), pa.int32()), "content": pa.array(packed, pa.binary())})
+    return spark.createDataFrame(table).repartitionByRange(len(packed), "number")
+
+
+def _stage(groups: DataFrame, work: Work) -> DataFrame:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number, content in zip(batch.column(0), batch.column(1), strict=True):
+                done = pickle.dumps(work(pickle.loads(content.as_py())), protocol=pickle.HIGHEST_PROTOCOL)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([number.as_py()], pa.int32()), pa.array([done], pa.binary())], ["number", "content"]
+                )
+
+    return groups.mapInArrow(run, _CONTENT)
+
+
+def _collected(groups: DataFrame) -> list[Any]:
+    """What the groups answered, in the order of their numbers."""
+    table = groups.toArrow().sort_by("number")
+    return [pickle.loads(content.as_py()) for content in table["content"]]

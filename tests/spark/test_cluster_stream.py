@@ -1,0 +1,102 @@
+"""Clusters of a stream follow the traffic: false positives rise when hot spots move, and recover."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from siftcast import spark as ss
+from siftcast.model import ClusteringError, DataError
+from siftcast.workloads import generate
+
+STEP = 400
+MOVE_EVERY = 4 * STEP
+WORKLOAD = generate(
+    "clustering-hotspots",
+    events=2 * MOVE_EVERY,
+    subscriptions=300,
+    seed=2,
+    move_every=MOVE_EVERY,
+    hot_spot_sets=2,
+    hot_share=1.0,
+)
+
+
+def write_steps(folder, first, last):
+    folder.mkdir(exist_ok=True)
+    for step in range(first, last):
+        pq.write_table(WORKLOAD.events.slice(step * STEP, STEP), folder / f"{step:03d}.parquet")
+
+
+def start(spark, tmp_path, **options):
+    source = spark.read.parquet(str(tmp_path / "events")).schema
+    events = spark.readStream.schema(source).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "events"))
+    subscriptions = options.pop("subscriptions", None) or spark.createDataFrame(WORKLOAD.subscriptions)
+    folders = {"output": tmp_path / "clusters", "checkpoint": tmp_path / "checkpoint"}
+    stream = ss.cluster_stream(events, subscriptions, 10, trigger="available now", **folders, **options)
+    assert stream.await_termination(300)
+    return stream.receipts()
+
+
+def test_false_positives_rise_when_hot_spots_move_and_recover(spark, tmp_path):
+    write_steps(tmp_path / "events", 0, 5)
+    start(spark, tmp_path)
+    write_steps(tmp_path / "events", 5, 8)
+    receipts = start(spark, tmp_path)  # another run goes on where the first stopped
+    assert [receipt.batch for receipt in receipts] == list(range(8))
+    shares = [receipt.false_positives for receipt in receipts]
+    settled, moved, recovered = min(shares[1:4]), shares[4], shares[-1]
+    assert moved > settled + 0.05
+    assert recovered < moved - 0.05
+    assert receipts[4].installed
+    assert receipts[4].changes > 0
+    versions = [receipt.version for receipt in receipts]
+    assert versions == sorted(versions)
+    assert all(receipt.changes == 0 for receipt in receipts if not receipt.installed)
+
+
+def test_below_the_threshold_nobody_moves_and_versions_can_be_read(spark, tmp_path):
+    write_steps(tmp_path / "events", 0, 3)
+    receipts = start(spark, tmp_path, threshold=1e9)
+    # A change in the number of clusters counts as an infinite movement, which no threshold holds back.
+    finite = [receipt for receipt in receipts[1:] if receipt.deviation is not None]
+    assert finite
+    assert not any(receipt.installed for receipt in finite)
+    newest = ss.read_clusters(tmp_path / "clusters").toArrow()
+    assert newest.num_rows == 300
+    assert newest.equals(ss.read_clusters(tmp_path / "clusters", receipts[-1].version).toArrow())
+    with pytest.raises(DataError, match="no version 99"):
+        ss.read_clusters(tmp_path / "clusters", 99)
+    with pytest.raises(DataError, match="no clusters"):
+        ss.read_clusters(tmp_path / "elsewhere")
+
+
+def test_a_stream_goes_on_only_with_the_same_subscriptions(spark, tmp_path):
+    write_steps(tmp_path / "events", 0, 1)
+    start(spark, tmp_path)
+    fewer = spark.createDataFrame(WORKLOAD.subscriptions.slice(0, 200))
+    with pytest.raises(DataError, match="other subscriptions"):
+        start(spark, tmp_path, subscriptions=fewer)
+
+
+def test_a_batch_without_any_match_installs_nothing(spark, tmp_path):
+    (tmp_path / "events").mkdir()
+    pq.write_table(pa.table({"event_id": [1, 2], "x": [1, 2]}), tmp_path / "events" / "0.parquet")
+    nobody = spark.createDataFrame(pa.table({"id": [f"s{n}" for n in range(12)], "filter": ["x > 5"] * 12}))
+    receipts = start(spark, tmp_path, subscriptions=nobody)
+    assert [(receipt.installed, receipt.sent) for receipt in receipts] == [(False, 0)]
+
+
+def test_what_is_no_stream_or_no_threshold_is_refused(spark, tmp_path):
+    table = spark.createDataFrame(WORKLOAD.events)
+    subscriptions = spark.createDataFrame(WORKLOAD.subscriptions)
+    folders = {"output": tmp_path / "clusters", "checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(DataError, match="not a stream"):
+        ss.cluster_stream(table, subscriptions, 5, **folders)
+    (tmp_path / "events").mkdir()
+    stream = spark.readStream.schema(table.schema).parquet(str(tmp_path / "events"))
+    with pytest.raises(DataError, match="cluster_stream"):
+        ss.cluster(stream, subscriptions, 5)
+    with pytest.raises(ClusteringError, match="threshold"):
+        ss.cluster_stream(stream, subscriptions, 5, threshold=-1.0, **folders)
+    with pytest.raises(ClusteringError, match="cannot form"):
+        ss.cluster_stream(stream, subscriptions, 5_000, **folders)
