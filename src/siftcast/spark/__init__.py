@@ -17,8 +17,8 @@
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
 event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
-for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which keep their state in folders. All other
-transforms are functions from DataFrame to DataFrame and keep none.
+for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which
+keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
 """
 
 from pyspark.sql import SparkSession

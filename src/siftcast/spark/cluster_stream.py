@@ -131,8 +131,8 @@ def cluster_stream(
     """Starts to keep clusters of `subscriptions` up to date with a stream of events.
 
     Parameters are those of `cluster`; `threshold` is the movement of centres, as a share of their spread, from which on
-    new clusters are installed. `trigger` is as for `match_stream`: None, "10 seconds" or "available now". Start it again
-    with the same output and checkpoint to go on where it stopped.
+    new clusters are installed. `trigger` is as for `match_stream`: None, "10 seconds" or "available now". Start it
+    again with the same output and checkpoint to go on where it stopped.
     """
     taken = as_intake(events, "events")
     spark = taken.rows.sparkSession

@@ -1,7 +1,7 @@
 """Clusters of subscriptions that receive the same events, from tables of events and subscriptions (thesis, chapter 3).
 
     clusters = ss.cluster(events, subscriptions, k=50)            # subscription_id, cluster, recent_matches
-    ss.cluster_cost(later_events, subscriptions, clusters)        # messages sent and wanted, if clusters get events whole
+    ss.cluster_cost(later_events, subscriptions, clusters)        # messages sent, and messages wanted
 
 Spark matches the events and keeps the recent matches of each subscription (`recent_matches`); similarities come from
 events that two have in common, so no table of all pairs is ever made. Then there are two ways:
@@ -119,7 +119,7 @@ def cluster_compiled(
     recent: int = RECENT,
     order_by: str | None = None,
 ) -> ClusteredSubscriptions:
-    """The same as `cluster` with all there is to know about the result; subscriptions that were refused are left out."""
+    """The same as `cluster` with all there is to know of the result; subscriptions that were refused are left out."""
     if events.isStreaming:
         raise DataError("a stream of events is for cluster_stream(); here they must be a table")
     check_parameters(template, subscriptions.used)

@@ -53,7 +53,7 @@ def cluster(
     """Group subscriptions that receive the same events, and say what it saves.
 
     The result has a row for each subscription: subscription_id, cluster and recent_matches. A subscription that matched
-    none of the events has no cluster. Rows of the inputs that cannot be used are counted, and the exit status is then 1.
+    none of the events has no cluster. Rows of the inputs that cannot be used are counted; the exit status is then 1.
 
     The summary compares what is sent when an event goes to all members of each cluster that has a match: to everybody,
     to as many clusters of the same sizes made at random, and to these clusters.
