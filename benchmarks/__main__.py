@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "live", "curves")
-USUAL_GROUPS = GROUPS[:-1]  # the curves write figures, so they run only when they are named
+GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "live", "clustering", "curves")
+USUAL_GROUPS = GROUPS[:-2]  # clustering starts Spark and takes minutes, curves write figures: only when named
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def main() -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Siftcast beside its peers.")
     parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; all but the last unless named"
+        "groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; all but the last two unless named"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, less than a minute in all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file")

@@ -134,12 +134,13 @@ def cluster_matched(
 ) -> ClusteredSubscriptions:
     """Clusters from matches that are there already, on the driver or in groups on Spark."""
     members = np.flatnonzero(known.matched)
-    levels, groups, landmarks = template._shape(known, len(members)) if len(members) else (1, 1, 1.0)
-    if groups < 2:
+    rng = np.random.default_rng(template.seed)
+    levels, groups, landmarks = template.shape(known, len(members)) if len(members) else (1, 1, 1.0)
+    base = connected_groups(known, members, groups, rng) if groups > 1 else ()
+    if len(base) < 2:
         fitted = SubscriptionClusters(**template.get_params()).fit(known)
         used = len(fitted.hierarchy_.levels) if len(members) else 0
         return ClusteredSubscriptions(spark, ids, fitted.labels_, fitted.centres_, known, min(used, 1), used)
-    rng = np.random.default_rng(template.seed)
     plan = EmbeddingPlan(
         method=template.method,
         dimensions=template.k if template.dimensions is None else template.dimensions,
@@ -148,7 +149,6 @@ def cluster_matched(
         seed=template.seed,
         spherical=template.spherical,
     )
-    base = connected_groups(known, members, groups, rng)
     hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
     found = cluster_groups(spark, known, hierarchy, plan, template.k, rng)
     labels = np.full(len(known), UNMATCHED, dtype=np.int64)
@@ -173,4 +173,4 @@ def check_parameters(template: SubscriptionClusters, count: int) -> None:
         value = getattr(template, name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             raise ClusteringError(f"{name} must be a whole number of at least 1, not {value!r}")
-    template._check(count)
+    template.check(count)

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from siftcast.planning.clustering import (
     Centres,
@@ -215,7 +216,9 @@ def _stage(groups: DataFrame, work: Work) -> DataFrame:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number, content in zip(batch.column(0), batch.column(1), strict=True):
-                done = pickle.dumps(work(pickle.loads(content.as_py())), protocol=pickle.HIGHEST_PROTOCOL)
+                with threadpool_limits(limits=1):  # a core has a task of its own to run
+                    result = work(pickle.loads(content.as_py()))
+                done = pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)
                 yield pa.RecordBatch.from_arrays(
                     [pa.array([number.as_py()], pa.int32()), pa.array([done], pa.binary())], ["number", "content"]
                 )

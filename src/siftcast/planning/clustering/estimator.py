@@ -99,7 +99,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, matched: Any, y: None = None) -> SubscriptionClusters:
         """Cluster from matches: MatchedEvents, or a binary matrix of subscriptions by events."""
         known = as_matched(matched)
-        self._check(len(known))
+        self.check(len(known))
         members = np.flatnonzero(known.matched)
         self.labels_ = np.full(len(known), UNMATCHED, dtype=np.int64)
         self.coordinates_: Floats = np.full((len(known), self._dimensions()), np.nan)
@@ -153,7 +153,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cluster(self, known: MatchedEvents, members: Integers) -> None:
         rng = np.random.default_rng(self.seed)
-        levels, groups, landmarks = self._shape(known, len(members))
+        levels, groups, landmarks = self.shape(known, len(members))
         base = connected_groups(known, members, groups, rng)
         plan = EmbeddingPlan(
             method=self.method,
@@ -188,7 +188,7 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for group in hierarchy.base
         )
 
-    def _shape(self, known: MatchedEvents, count: int) -> tuple[int, int, float | int]:
+    def shape(self, known: MatchedEvents, count: int) -> tuple[int, int, float | int]:
         """Levels, base groups and landmarks, where they are not given."""
         if self.levels is None and self.groups is None:
             pairs = pairs_bound(known)
@@ -217,7 +217,8 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         nearest: Integers = np.argmax(likeness, axis=1)
         return nearest
 
-    def _check(self, count: int) -> None:
+    def check(self, count: int) -> None:
+        """Raises ClusteringError unless these parameters can cluster `count` subscriptions."""
         embedding_named(self.method)
         similarity_named(self.similarity)
         if not 1 <= self.k <= count:
