@@ -8,9 +8,9 @@ import pytest
 
 from siftcast import spark as ss
 from siftcast.model import ClusteringError, DataError, Filter
-from siftcast.planning.clustering import SubscriptionClusters, false_positives, matched_events
+from siftcast.planning.clustering import MatchedEvents, SubscriptionClusters, false_positives, matched_events
 from siftcast.spark import SparkSession
-from siftcast.spark.clustering import cluster_compiled
+from siftcast.spark.clustering import cluster_compiled, cluster_matched
 from siftcast.spark.recent_matches import recent_matches
 from siftcast.workloads import generate
 
@@ -36,9 +36,12 @@ def pairs() -> list[tuple[int, int]]:
     ]
 
 
+def known_from(pairs: list[tuple[int, int]]) -> MatchedEvents:
+    return matched_events([one for one, _ in pairs], [event for _, event in pairs], count=len(NUMBERS))
+
+
 def in_process(pairs: list[tuple[int, int]], **parameters: Any) -> SubscriptionClusters:
-    known = matched_events([one for one, _ in pairs], [event for _, event in pairs], count=len(NUMBERS))
-    return SubscriptionClusters(**parameters).fit(known)
+    return SubscriptionClusters(**parameters).fit(known_from(pairs))
 
 
 def labels_of(frame: Any) -> np.ndarray:
@@ -63,8 +66,6 @@ def test_recent_matches_are_those_of_brute_force(tables, pairs, monkeypatch, rec
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"k": 8},
-        {"k": 8, "method": "ncut"},
         {"k": 6, "levels": 2, "groups": 4, "landmarks": 0.4},
         {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "seed": 5},
         {"k": 6, "method": "ncut", "levels": 2, "groups": 3, "landmarks": 0.4},
@@ -72,10 +73,21 @@ def test_recent_matches_are_those_of_brute_force(tables, pairs, monkeypatch, rec
     ],
     ids=str,
 )
-def test_spark_gives_the_clusters_of_one_process(tables, pairs, parameters):
+def test_groups_on_spark_give_the_clusters_of_one_process(spark, pairs, parameters):
+    template = SubscriptionClusters(**parameters)
+    alone = in_process(pairs, **parameters)
+    found = cluster_matched(spark, WORKLOAD.subscriptions["id"], known_from(pairs), template)
+    assert found.base_groups == len(alone.hierarchy_.base) > 1
+    assert found.levels == len(alone.hierarchy_.levels)
+    assert (found.labels == alone.labels_).all()
+    assert np.allclose(found.centres, alone.centres_)
+    assert found.clusters > 2
+
+
+@pytest.mark.parametrize("parameters", [{"k": 8, "method": "ncut"}, {"k": 6, "groups": 3}], ids=str)
+def test_tables_give_the_clusters_of_one_process(tables, pairs, parameters):
     found = labels_of(ss.cluster(*tables, **parameters))
     assert (found == in_process(pairs, **parameters).labels_).all()
-    assert len(set(found[found >= 0])) > 2
 
 
 def test_clusters_cost_less_than_random_ones_and_the_cost_is_that_of_brute_force(spark, tables, pairs):

@@ -52,7 +52,7 @@ def quote_filters(rows, rng):
             "date",
             ("1999-01-04", "1999-03-01", "1999-04-01"),
             quote_filters,
-            30,
+            100,  # more than the 76 symbols that are asked for, which have nothing in common
         ),
     ],
     ids=["flights", "quotes"],
