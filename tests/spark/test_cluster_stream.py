@@ -100,3 +100,18 @@ def test_what_is_no_stream_or_no_threshold_is_refused(spark, tmp_path):
         ss.cluster_stream(stream, subscriptions, 5, threshold=-1.0, **folders)
     with pytest.raises(ClusteringError, match="cannot form"):
         ss.cluster_stream(stream, subscriptions, 5_000, **folders)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_micro_batch_that_spark_repeats_leaves_what_it_left_before(spark, tmp_path, committed):
+    write_steps(tmp_path / "events", 0, 2)
+    before = start(spark, tmp_path, threshold=0.0)
+    assert [receipt.installed for receipt in before] == [True, True]
+    clusters = ss.read_clusters(tmp_path / "clusters").toArrow()
+    # Spark forgets that it was done; and, unless it was committed, so do we.
+    for file in (tmp_path / "checkpoint" / "commits").glob("*1*"):
+        file.unlink()
+    if not committed:
+        (tmp_path / "checkpoint" / "siftcast" / f"{1:012d}.npz").unlink()
+    assert start(spark, tmp_path, threshold=0.0) == before
+    assert ss.read_clusters(tmp_path / "clusters").toArrow() == clusters
