@@ -87,7 +87,7 @@ class Log:
 def run(settings: Settings, report: Report) -> None:
     """Measures all of it."""
     sizes = (1_000, 2_000, 4_000) if settings.quick else (10_000, 100_000, 1_000_000)
-    peer_sizes = (300, 600) if settings.quick else (1_000, 2_000, 4_000, 8_000)
+    peer_sizes = (300, 600) if settings.quick else (1_000, 2_000, 4_000, 8_000, 16_000)
     _grow(sizes, settings, report)
     _beside("scikit-learn", _scikit_learn, peer_sizes, settings, report, goals=True)
     from siftcast import spark as ss
