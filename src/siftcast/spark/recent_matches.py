@@ -5,7 +5,7 @@ match is three numbers here: the subscription's, the event's and how new it is. 
 columns, which makes it the same in every task; events that agree in all columns count as one.
 
 Each task keeps the newest matches of every subscription, as `history` does, and Spark ranks what the tasks send once
-more. Nothing is squared: there are at most `recent` rows for a subscription, 16 bytes each, and those the driver takes.
+more. Nothing is squared: there are at most `recent` rows for a subscription, and those the driver takes, 24 bytes each.
 Cost: one match of every event; memory in a task O(subscriptions · recent + pairs gathered).
 """
 
