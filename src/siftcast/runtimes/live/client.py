@@ -10,8 +10,8 @@ the connection breaks, requests under way raise `ConnectionLost`, because nobody
 stay, and are subscribed anew once the node is there again, after waits that double from 50 ms to 2 s. What an ephemeral
 subscription would have got in between is gone. Requests made meanwhile wait for the connection, up to `timeout_s`.
 
-What is durable goes on: a publish under way is made again under its id, which counts once, and a durable subscription is
-taken up by its name where it was (`durable_inbox`).
+What is durable goes on: a publish under way is made again under its id, which counts once, and a durable subscription
+is taken up by its name where it was (`durable_inbox`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import inspect
 import secrets
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -247,9 +248,7 @@ class Bus:
         self._count += 1
         wanted = as_filter(filter)
         if durable is not None:
-            inbox: Inbox = DurableInbox(
-                self._count, wanted, durable, buffer, start=start, since=since, policy=policy
-            )
+            inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
         elif start is not None or since is not None or policy is not None:
             raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
         else:
@@ -342,13 +341,14 @@ class Bus:
     async def dead_letters(self, name: str) -> list[DeadLetter]:
         """What a durable subscription refused too often, the oldest first."""
         letters: list[DeadLetter] = []
-        while True:
+        more = True
+        while more:
             after = letters[-1].position if letters else 0
             link = await self._present()
-            answer: DeadLetters = await link.request(lambda number, after=after: ReadDeadLetters(number, name, after))
+            answer: DeadLetters = await link.request(partial(ReadDeadLetters, name=name, after=after))
             letters += map(DeadLetter.of, answer.letters)
-            if not answer.more:
-                return letters
+            more = answer.more
+        return letters
 
     # -- the node ------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class DurableClients:
     def subscribe(self, session: Session, frame: Subscribe, filter: Filter) -> None:
         """Makes or takes up a durable subscription, and attaches the client once it is safe."""
         id = self._id(frame.durable or "")
-        if not 1 <= frame.window:
+        if frame.window < 1:
             raise SubscriptionError("the window of a durable subscription is at least 1")
         subscription = DurableSubscription(session, frame.subscription, id, filter, frame.durable or "")
         session.hold(subscription)
@@ -120,7 +120,7 @@ class DurableClients:
                 session.drop(subscription)
                 session.refuse(frame.request, Refused(reason))
                 return
-            self._take_over(id, subscription)
+            self._take_over(id, subscription, "another client took over")
             session.confirm_subscription(frame.request)
             self._node.tell(SubscriberAttached(id, min(frame.window, WINDOW_MAX), frame.start, frame.since_ms))
 
@@ -148,7 +148,7 @@ class DurableClients:
             raise SubscriptionError(f"this node has no durable subscription '{name}'")
         return id
 
-    def _take_over(self, id: str, subscription: DurableSubscription | None, why: str = "another client took over") -> None:
+    def _take_over(self, id: str, subscription: DurableSubscription | None, why: str) -> None:
         before = self._attached.pop(id, None)
         if before is not None and before is not subscription:
             before.session.lose(before, Superseded(f"{why} '{before.name}'"))

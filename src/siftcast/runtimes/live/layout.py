@@ -4,8 +4,8 @@ Nodes are numbered in the order in which the configuration lists them, and all n
 same list; a digest of it is exchanged when two of them meet. Where nobody has measured anything, nodes of one region
 are taken to be near, and all parts of the content to be wanted alike.
 
-A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable nodes
-say to each other means nothing to the others, so it is part of the digest.
+A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable
+nodes say to each other means nothing to the others, so it is part of the digest.
 """
 
 from __future__ import annotations

@@ -252,7 +252,9 @@ class Node:
         if event.id and (event.source or not source):
             return event
         id = event.id or f"{self.configuration.node.name}.{self._incarnation}.e{self.published}"
-        return decode_event(encode_event(Event(event.attributes, id, event.source or source, event.time, event.payload)))
+        return decode_event(
+            encode_event(Event(event.attributes, id, event.source or source, event.time, event.payload))
+        )
 
     def tell(self, stimulus: Stimulus) -> Effects:
         """Tells the protocol what happened, and does what it wants done; returns the effects."""

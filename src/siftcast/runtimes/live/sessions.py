@@ -30,8 +30,8 @@ from siftcast.runtimes.live.connection import Connection, Outbox
 from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
 from siftcast.runtimes.live.frames import (
     SUBSCRIPTION_MAX,
-    Deliver,
     Acknowledge,
+    Deliver,
     Describe,
     Description,
     Dropped,
