@@ -141,7 +141,10 @@ async def test_a_stream_that_outlives_its_connection_shows_nothing_twice(tmp_pat
         answered.ack()
         refused.nack("not now")
         await until(lambda: bus._link is not None)
-        assert [(event["value"], event.attempt) for event in [await anext(stream), await anext(stream)]] == [(3, 1), (1, 2)]
+        assert [(event["value"], event.attempt) for event in [await anext(stream), await anext(stream)]] == [
+            (3, 1),
+            (1, 2),
+        ]
         held.ack()
         await until(lambda: node.describe()["state"]["durable"] == {"node/desk": 2})
 

@@ -101,11 +101,13 @@ class Bus:
         self._keeper: asyncio.Task[None] | None = None
         self._final: SiftcastError | None = None
         self._trouble = ""
+        self._is_closing = False
         self._random = Random(self._ids)
 
     # -- life ----------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        self._is_closing = False
         self._keeper = asyncio.create_task(self._keep())
         try:
             await self._present()
@@ -125,6 +127,7 @@ class Bus:
 
     async def close(self) -> BaseException | None:
         """Hangs up; streams end. Returns what a handler failed with, if one did."""
+        self._is_closing = True
         tasks = [task for task in (self._keeper, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
@@ -289,6 +292,7 @@ class Bus:
                 await asyncio.shield(standing)
                 return
             except ConnectionLost:
+                await asyncio.sleep(0)  # as in `publish`
                 await self._present()
         if inbox.error is not None:
             raise inbox.error
@@ -388,6 +392,9 @@ class Bus:
                     self._end(error)
                     return
             else:
+                if self._is_closing:
+                    link.close()
+                    return
                 self._link = link
                 for inbox in tuple(self._inboxes.values()):
                     if inbox.closed:  # the node ended it
@@ -402,6 +409,8 @@ class Bus:
                 if lost.code in _FINAL:
                     self._end(lost)
                     return
+            if self._is_closing:  # the cancellation came together with the failure, which hid it (`wait_for` in 3.11)
+                return
             await asyncio.sleep(wait_s * (0.5 + self._random.random()))
             wait_s = min(2 * wait_s, _WAIT_MAX_S)
 
