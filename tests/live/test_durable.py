@@ -98,19 +98,23 @@ async def test_a_durable_publish_is_answered_when_it_is_on_disk_and_not_before()
 
 @on_loop
 async def test_a_subscription_is_resumed_by_its_name_after_the_client_crashed(tmp_path: Path) -> None:
-    async with running(DATA, tmp_path) as node:
-        async with siftcast.connect(url_of(node)) as bus, siftcast.connect(url_of(node)) as doomed:
-            stream = await doomed.subscribe("value >= 0", durable="desk").ready()
-            await bus.publish_many(numbered(5), durable=True)
-            assert await values(stream, 2) == [0, 1]
-            assert await values(stream, 1, ack=False) == [2]
-            await until(lambda: node.describe()["state"]["durable"] == {"node/desk": 3})
-            assert doomed._link is not None and doomed._keeper is not None
-            doomed._keeper.cancel()
-            doomed._link.connection.abort("the client crashes")
-            await until(lambda: len(node.sessions.open) == 1)
-            async with bus.subscribe("value >= 0", durable="desk") as resumed:
-                assert await values(resumed, 3) == [2, 3, 4]
+    async with (
+        running(DATA, tmp_path) as node,
+        siftcast.connect(url_of(node)) as bus,
+        siftcast.connect(url_of(node)) as doomed,
+    ):
+        stream = await doomed.subscribe("value >= 0", durable="desk").ready()
+        await bus.publish_many(numbered(5), durable=True)
+        assert await values(stream, 2) == [0, 1]
+        assert await values(stream, 1, ack=False) == [2]
+        await until(lambda: node.describe()["state"]["durable"] == {"node/desk": 3})
+        assert doomed._link is not None
+        assert doomed._keeper is not None
+        doomed._keeper.cancel()
+        doomed._link.connection.abort("the client crashes")
+        await until(lambda: len(node.sessions.open) == 1)
+        async with bus.subscribe("value >= 0", durable="desk") as resumed:
+            assert await values(resumed, 3) == [2, 3, 4]
 
 
 @on_loop
@@ -328,10 +332,13 @@ async def test_a_full_disk_refuses_with_its_reason_loses_nothing_and_recovers(tm
             await bus.publish(Event({"value": value, "text": "x" * 2_000}, f"event-{value}"), durable=True)
             accepted.append(value)
 
+        async def publish_all(numbers: range) -> None:
+            for value in numbers:
+                await publish(value)
+
         with files_no_larger_than(200_000):
             with pytest.raises(Refused, match="kept now"):
-                for value in range(1_000):
-                    await publish(value)
+                await publish_all(range(1_000))
             with pytest.raises(Refused, match="kept now"):
                 await publish(1_000)
         while 1_001 not in accepted:
