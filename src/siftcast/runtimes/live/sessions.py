@@ -37,6 +37,7 @@ from siftcast.runtimes.live.frames import (
     Failure,
     Frame,
     Heartbeat,
+    Inquire,
     Publish,
     Published,
     Replace,
@@ -47,6 +48,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
     subscription_bytes,
 )
+from siftcast.runtimes.live.rights import Guard
 from siftcast.runtimes.live.spill import Spill
 from siftcast.runtimes.live.wire_events import decode_event, encode_event
 
@@ -124,6 +126,15 @@ class Sessions:
             else:
                 session.connection.send_bytes(frame)
 
+    def listed(self) -> list[tuple[str, str, Filter]]:
+        """The id, client and filter of every subscription."""
+        return [(each.id, each.session.name, each.filter) for each in self._by_id.values()]
+
+    def filter_of(self, id: str) -> Filter | None:
+        """What a subscription wants; None if there is none of this id any more."""
+        subscription = self._by_id.get(id)
+        return None if subscription is None else subscription.filter
+
     def describe(self) -> list[dict[str, Any]]:
         """All subscriptions, for people."""
         return [
@@ -141,7 +152,8 @@ class Sessions:
 class Session:
     """One connected client."""
 
-    def __init__(self, node: Node, connection: Connection, name: str, serial: str) -> None:
+    def __init__(self, node: Node, connection: Connection, name: str, serial: str, guard: Guard) -> None:
+        self.guard = guard
         self.connection = connection
         self.name = name
         self.has_several = False
@@ -158,6 +170,7 @@ class Session:
             Replace: self._replace,
             Unsubscribe: self._unsubscribe,
             Describe: self._describe,
+            Inquire: self._inquire,
         }
         self._sessions.open.add(self)
 
@@ -181,6 +194,7 @@ class Session:
     def _publish(self, frame: Publish) -> None:
         try:
             event = decode_event(bytes(frame.event), self._node.event_limits)
+            self.guard.publish(event)
             reason = self._node.publish(event)
             if reason is not None:
                 raise Refused(reason)
@@ -210,6 +224,7 @@ class Session:
         if len(self._subscriptions) >= limit:
             raise SubscriptionError(f"a client may have {limit:,} subscriptions")
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        self.guard.subscribe(filter_)
         id = f"{self._serial}.{frame.subscription}"
         subscription = ClientSubscription(self, frame.subscription, id, filter_)
         self._subscriptions[frame.subscription] = subscription
@@ -221,6 +236,7 @@ class Session:
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        self.guard.subscribe(filter_)
         subscription.filter = filter_
         self._node.tell(SubscribeRequested((Subscription(subscription.id, filter_, self.name),)))
         self.connection.send(Subscribed(frame.request))
@@ -239,7 +255,11 @@ class Session:
             raise SubscriptionError(f"there is no subscription {number}")
         return subscription
 
+    def _inquire(self, frame: Inquire) -> None:
+        self._node.inquiries.ask(self.connection, self.guard, frame)
+
     def _describe(self, frame: Describe) -> None:
+        self.guard.see()
         self.connection.send(Description(frame.request, self._node.describe()))
 
     # -- a client that is slow -----------------------------------------------------------------------
