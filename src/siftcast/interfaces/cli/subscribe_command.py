@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -12,8 +13,8 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
 from siftcast.interfaces.cli.outcome import OK
-from siftcast.interfaces.cli.publish_command import DEFAULT_URL, WAIT_S
 from siftcast.interfaces.cli.terminal import err, facts, out, shorten
 from siftcast.model import Filter
 
@@ -27,6 +28,7 @@ def subscribe(
     at: str = DEFAULT_URL,
     count: int | None = None,
     token: str | None = None,
+    authorities: Path | None = None,
     envelope: Flag = False,
     quiet: Flag = False,
 ) -> int:
@@ -43,7 +45,9 @@ def subscribe(
     count
         Stop after so many events; without it, on Ctrl-C.
     token
-        Says who subscribes.
+        Says who subscribes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     envelope
         Print each event's id, source and time beside its attributes.
     quiet
@@ -52,15 +56,20 @@ def subscribe(
     from siftcast.runtimes.live.node import run
 
     wanted = Filter.parse(filter)  # before anything is connected, so that a mistake is told at once
-    run(_print_events(wanted, at, count, token, envelope=envelope, quiet=quiet))
+    run(_print_events(wanted, at, count, token, authorities, envelope=envelope, quiet=quiet))
     return OK
 
 
 async def _print_events(
-    filter: Filter, at: str, count: int | None, token: str | None, *, envelope: bool, quiet: bool
+    filter: Filter,
+    at: str,
+    count: int | None,
+    token: str | None,
+    authorities: Path | None,
+    *,
+    envelope: bool,
+    quiet: bool,
 ) -> None:
-    from siftcast.runtimes.live.client import connect
-
     task = asyncio.current_task()
     assert task is not None
     stopped = False
@@ -74,7 +83,7 @@ async def _print_events(
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
         async with (
-            connect(at, token=token, name="siftcast subscribe", timeout_s=WAIT_S) as bus,
+            call_node(at, "siftcast subscribe", token=token, authorities=authorities) as bus,
             bus.subscribe(filter) as stream,
         ):
             if not quiet:
@@ -93,7 +102,9 @@ async def _print_events(
             raise
 
 
-def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag = False) -> int:
+def subscriptions(
+    *, at: str = DEFAULT_URL, token: str | None = None, authorities: Path | None = None, json: Flag = False
+) -> int:
     """Show what a node has: who subscribes to what, its peers, and what it has done.
 
     Example: siftcast subscriptions --at siftcast://127.0.0.1:7007
@@ -103,15 +114,16 @@ def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag
     at
         The node.
     token
-        Says who asks.
+        Says who asks; its principal needs see = true.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.client import connect
     from siftcast.runtimes.live.node import run
 
     async def ask() -> dict[str, Any]:
-        async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
+        async with call_node(at, "siftcast subscriptions", token=token, authorities=authorities) as bus:
             return await bus.describe()
 
     described: dict[str, Any] = run(ask())

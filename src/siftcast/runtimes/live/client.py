@@ -173,7 +173,7 @@ class Bus:
     ) -> int:
         """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
         batch = Window(asyncio.get_running_loop())
-        async for event in _each(events):
+        async for event in each_event(events):
             encoded = self._encoded(event)[1]
             link = self._link if self._link is not None else await self._present()
             link.publish(encoded, batch)
@@ -378,7 +378,8 @@ async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
         event.ack()
 
 
-async def _each(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
+async def each_event(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
+    """Events one by one, whichever way they come."""
     if isinstance(events, AsyncIterable):
         async for event in events:
             yield event
