@@ -3,7 +3,8 @@
 The last `rows_max` occurrences are kept, whatever they are about: an event that was published, received, sent on,
 delivered or refused here. A row holds names and numbers and never an event, and of many deliveries the first few, so
 the memory is bounded by `rows_max` alone (a few MB for 10,000 rows). Events with ids longer than ID_LENGTH_MAX are not
-remembered. Times are kept by the monotonic clock and told by the calendar as it was when the node was started.
+remembered. Times are kept by the monotonic clock, which a loop reads only once a turn, so it is read here; they are
+told by the calendar as it was when the node was started.
 
 Cost: about 1 µs an event; finding an event goes through all rows.
 
@@ -12,6 +13,7 @@ Rejected: reading it from recordings. They are written when a node stops, and mo
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -40,9 +42,10 @@ Row = tuple[str, float, str, Sequence[NodeId], type[Message] | None, Sequence[st
 class Hops:
     """The memory of one node."""
 
-    def __init__(self, rows_max: int, now_ms: float, calendar_ms: float) -> None:
+    def __init__(self, rows_max: int, calendar_ms: float) -> None:
+        """`calendar_ms` is the calendar's time when the monotonic clock was 0 (`calendar_of_zero`)."""
         self._rows: deque[Row] = deque(maxlen=rows_max)
-        self._calendar_ms = calendar_ms - now_ms
+        self._calendar_ms = calendar_ms
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -102,6 +105,15 @@ class Hops:
             for found, now_ms, what, others, message, names, count in self._rows
             if found == event
         ]
+
+
+def calendar_of_zero() -> float:
+    """The calendar's time, in milliseconds, when the monotonic clock was 0: of several readings the most exact."""
+    readings = []
+    for _ in range(5):
+        before, calendar, after = time.monotonic(), time.time(), time.monotonic()
+        readings.append((after - before, calendar - (before + after) / 2))
+    return min(readings)[1] * 1_000
 
 
 def _subscription(id: str, filter: Filter | None) -> dict[str, str]:

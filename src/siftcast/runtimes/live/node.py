@@ -45,7 +45,7 @@ from siftcast.runtimes.live.configuration import ConfigurationFile, check_reach,
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
 from siftcast.runtimes.live.errors import FrameError, LiveError, StoreError, VersionError
 from siftcast.runtimes.live.frames import HELLO_BYTES_MAX, VERSION, Failure, Frame, Hello, Welcome
-from siftcast.runtimes.live.hops import Hops
+from siftcast.runtimes.live.hops import Hops, calendar_of_zero
 from siftcast.runtimes.live.inquiries import Inquiries
 from siftcast.runtimes.live.layout import lay_out
 from siftcast.runtimes.live.logs import Logger, make_log
@@ -93,7 +93,7 @@ class Node:
         recording = configuration.recording
         self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
         rows_max = configuration.tracing.rows_max
-        self._hops = Hops(rows_max, self.now_ms, time.time() * 1_000) if rows_max else None
+        self._hops = Hops(rows_max, calendar_of_zero()) if rows_max else None
         self.inquiries = Inquiries(self, self._incarnation)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._server: asyncio.Server | None = None
@@ -252,7 +252,7 @@ class Node:
         if self._recorder is not None:
             self._recorder.note(stimulus, effects, now)
         if self._hops is not None:
-            self._hops.note(stimulus, effects, now)
+            self._hops.note(stimulus, effects, time.monotonic() * 1_000)
         for effect in effects:
             kind = type(effect)
             if kind is Deliver:
