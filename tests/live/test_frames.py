@@ -60,6 +60,9 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Describe(23),
         frames.Description(24, {"a": [1]}),
         frames.PeerMessage(raw),
+        frames.Inquire(25, "reach", b"event"),
+        frames.PeerQuestion("a.1", "trace", b"id", 3_000.0),
+        frames.PeerAnswer("a.1", [{"node": "a"}]),
     ]
     assert {type(sample) for sample in samples} == set(frames.Frame.__subclasses__())
     for sample in samples:

@@ -14,6 +14,7 @@ from siftcast.overlays.contract import Deliver, MessageReceived, PublishRequeste
 from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.errors import Forbidden, FrameError
 from siftcast.runtimes.live.event_trace import follow
+from siftcast.runtimes.live.frames import PeerAnswer, PeerQuestion
 from siftcast.runtimes.live.hops import ID_LENGTH_MAX, NAMED_MAX, Hops
 from siftcast.runtimes.live.inquiries import _fitting
 from siftcast.runtimes.live.node import Node
@@ -138,6 +139,24 @@ async def test_a_neighbour_that_is_lost_is_not_waited_for() -> None:
         await nodes[1].stop()
         assert (await question).silent == ("b", "c")
         assert not nodes[0].inquiries._open
+
+
+@on_loop
+async def test_a_neighbour_that_talks_nonsense_harms_nobody() -> None:
+    async with chain() as (nodes, buses):
+        passed_on = nodes[1].inquiries.received
+
+        def answer_badly(sender: int, frame: PeerQuestion | PeerAnswer) -> None:
+            if isinstance(frame, PeerQuestion):
+                nodes[1].peers.send_frame(sender, PeerQuestion("odd", "trace", b"\xff", float("nan")))
+                nodes[1].peers.send_frame(sender, PeerAnswer("never asked", [{"node": "c"}]))
+                nodes[1].peers.send_frame(sender, PeerAnswer(frame.id, [{}, {"node": ["b"]}, {"node": "nobody"}]))
+
+        nodes[1].inquiries.received = answer_badly  # type: ignore[method-assign]
+        found = await buses[0].dry_run({"n": 1})
+        assert (found.nodes, found.silent) == (("a",), ("b", "c"))
+        nodes[1].inquiries.received = passed_on  # type: ignore[method-assign]
+        assert (await buses[0].dry_run({"n": 1})).nodes == ("a", "b", "c")
 
 
 @on_loop

@@ -52,9 +52,9 @@ app = App(
     version=f"siftcast {__version__}",
     suppress_keyboard_interrupt=False,
 )
-for command in (match, explain, check, generate, serve, publish, subscribe, subscriptions, trace):
-    app.command(command)
-for command in (simulate, reproduce, demo):
+for command in (
+    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, simulate, reproduce, demo,
+):  # fmt: skip
     app.command(command)
 app.command(network_app)
 app.command(token_app)

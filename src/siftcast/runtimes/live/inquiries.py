@@ -87,7 +87,7 @@ class Inquiries:
         if isinstance(frame, PeerAnswer):
             gathering = self._open.get(frame.id)
             if gathering is not None and sender in gathering.waiting:
-                gathering.answers += frame.answers
+                gathering.answers += [each for each in frame.answers if each.get("node") in self._node.names]
                 self._heard(frame.id, sender)
         elif frame.id in self._seen or len(self._open) >= OPEN_MAX:
             self._node.peers.send_frame(sender, PeerAnswer(frame.id, []))
@@ -119,7 +119,7 @@ class Inquiries:
         others = [number for number in self._node.peers.connected if number != asker]
         gathering = _Gathering([answer], set(others), done)
         self._open[frame.id] = gathering
-        patience_ms = min(max(frame.patience_ms, 0.0), PATIENCE_MS)
+        patience_ms = frame.patience_ms if 0.0 <= frame.patience_ms <= PATIENCE_MS else PATIENCE_MS  # it may be NaN
         onward = PeerQuestion(frame.id, frame.question, frame.content, patience_ms * _PATIENCE_SHARE)
         for number in others:
             self._node.peers.send_frame(number, onward)
