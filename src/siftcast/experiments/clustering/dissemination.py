@@ -71,9 +71,7 @@ class Timeline:
         return range(self.warm + self.step, len(self.world.events), self.step)
 
 
-def draw_timeline(
-    peers: int, events: int, warm: int, step: int, churn: float, seed: int, **options: Any
-) -> Timeline:
+def draw_timeline(peers: int, events: int, warm: int, step: int, churn: float, seed: int, **options: Any) -> Timeline:
     """A workload, and who leaves and comes at each step."""
     rng = np.random.default_rng([seed, 10])
     steps = range(warm + step, events, step)
@@ -134,8 +132,8 @@ def _model_rtree(timeline: Timeline) -> Found:
         wanted[timeline.rows[first:last]] = True
         wanted &= here
         publisher = int(np.flatnonzero(here & (timeline.peer == timeline.publishers[at]))[0])
-        passed = overlay.publish(publisher, world.points[at], wanted)
-        counts[at - timeline.warm] = passed.messages, overlay.control, int(wanted.sum()), passed.false_positives
+        passed = overlay.publish(publisher, world.points[at])
+        counts[at - timeline.warm] = passed.messages, overlay.control, wanted.sum(), passed.false_positives(wanted)
         overlay.control = 0
     messages, control, delivered, false = counts.sum(axis=0).tolist()
     windows = [counts[place : place + WINDOW].sum(axis=0).tolist() for place in range(0, len(counts), WINDOW)]

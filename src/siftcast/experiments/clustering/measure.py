@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from siftcast.experiments.clustering.dissemination import measure_dissemination
 from siftcast.experiments.clustering.quality import (
     measure_dimensions,
@@ -29,4 +31,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
 def run(configuration: dict[str, Any]) -> dict[str, Any]:
     """The entry of the sweep."""
     asked = dict(configuration)
-    return PARTS[asked.pop("part")](**asked)
+    part = PARTS[asked.pop("part")]
+    # One thread a task: Spark runs as many tasks as there are cores, and times are those of one thread.
+    with threadpool_limits(1):
+        return part(**asked)

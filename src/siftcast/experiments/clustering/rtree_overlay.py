@@ -16,6 +16,7 @@ Cost: an insertion O(height), a flattening O(nodes), an event O(nodes).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,10 +39,17 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What one event cost."""
+    """The peers that one event was sent to, each as often as it was."""
 
-    messages: int
-    false_positives: int
+    receivers: Integers
+
+    @property
+    def messages(self) -> int:
+        return len(self.receivers)
+
+    def false_positives(self, wanted: Flags) -> int:
+        """Messages to peers that do not want it."""
+        return int((~wanted[self.receivers]).sum())
 
 
 class RTreeOverlay:
@@ -95,11 +103,11 @@ class RTreeOverlay:
                 self._refit(node, peer)
             node = above
 
-    def publish(self, peer: int, point: Integers, wanted: Flags) -> Passage:
-        """Sends an event; `wanted` says of each peer whether it wants it."""
+    def publish(self, peer: int, point: Integers) -> Passage:
+        """Sends an event from a peer."""
         if self._flat is None:
             self._flat = _Flat(self)
-        return self._flat.publish(peer, point, wanted)
+        return self._flat.publish(peer, point)
 
     def _say(self, one: _Node, other: _Node) -> None:
         self.control += one.peer != other.peer
@@ -159,16 +167,15 @@ class _Flat:
         self._peer = np.array([node.peer for node in nodes])
         self._leaf = {node.peer: place for place, node in enumerate(nodes) if not node.children}
 
-    def publish(self, peer: int, point: Integers, wanted: Flags) -> Passage:
-        reached = ((self._low <= point) & (point < self._high)).all(axis=1)
+    def publish(self, peer: int, point: Integers) -> Passage:
+        reached = np.all((self._low <= point) & (point < self._high), axis=1)
         climbed = [self._leaf[peer]]
         while self._above[climbed[-1]] >= 0:
             climbed.append(int(self._above[climbed[-1]]))
         reached[climbed] = False  # what came up is not sent down again
         down = np.flatnonzero(reached & (self._peer != self._peer[self._above]))
-        hops = [upper for lower, upper in zip(climbed, climbed[1:], strict=False) if self._peer[lower] != self._peer[upper]]
-        receivers = np.concatenate([self._peer[down], self._peer[hops]]) if hops else self._peer[down]
-        return Passage(len(receivers), int((~wanted[receivers]).sum()))
+        hops = [upper for lower, upper in pairwise(climbed) if self._peer[lower] != self._peer[upper]]
+        return Passage(self._peer[np.concatenate([down, np.array(hops, dtype=np.int64)])])
 
 
 def _volume(low: Floats, high: Floats) -> float:
@@ -208,4 +215,5 @@ def _quadratic_split(children: list[_Node]) -> tuple[list[_Node], list[_Node]]:
 
 
 def _cover(side: list[_Node]) -> _Node:
-    return _Node(np.min([each.low for each in side], axis=0), np.max([each.high for each in side], axis=0), side[0].peer)
+    low, high = np.min([each.low for each in side], axis=0), np.max([each.high for each in side], axis=0)
+    return _Node(low, high, side[0].peer)

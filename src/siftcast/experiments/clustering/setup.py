@@ -152,6 +152,4 @@ def _churn(quick: bool) -> Runs:
         else {"peers": 500, "events": 3_000, "warm": 500, "step": 250, "move_every": 0}
     )
     rates = (0.0, 0.16) if quick else CHURN
-    return [
-        ({"scheme": scheme, **sizes, "churn": rate}, SEEDS) for rate in rates for scheme in SCHEMES
-    ]
+    return [({"scheme": scheme, **sizes, "churn": rate}, SEEDS) for rate in rates for scheme in SCHEMES]

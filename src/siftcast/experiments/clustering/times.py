@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits
 
 from siftcast.experiments.clustering.world import CLUSTERS, clusters_in, draw_world, true_classes
 from siftcast.planning.clustering import (
@@ -201,22 +200,17 @@ def measure_reduction(
     members = np.flatnonzero(matched.matched)
     plan = EmbeddingPlan(method=method, dimensions=20, seed=seed)
     found: Found = {}
-    with threadpool_limits(1):
-        _warm_up(matched, members, plan)
-        for levels, landmarks in [(1, 1.0), *((int(height), share) for height, share in shapes)]:
-            rng = np.random.default_rng([seed, 7])
-            base = connected_groups(matched, members, 1 if levels == 1 else groups, rng)
-            hierarchy = build_hierarchy(
-                base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions
-            )
-            measured = Round(matched, hierarchy, plan, clusters=clusters_in("WL1"), repeats=repeats)
-            ours, path = measured.reduction_seconds(), np.random.default_rng([seed, 8])
-            embeds = max(each.local for each in measured.spent.values())
-            full = max(
-                full_seconds(matched, group, plan, min(repeats, 2)) for level in hierarchy.levels for group in level
-            )
-            links = float(path.uniform(*LINK_MS, levels - 1).sum()) / 1_000
-            found[f"{levels} {landmarks}"] = {"ours": ours, "full": ours - embeds + full, "links": links}
+    _warm_up(matched, members, plan)
+    for levels, landmarks in [(1, 1.0), *((int(height), share) for height, share in shapes)]:
+        rng = np.random.default_rng([seed, 7])
+        base = connected_groups(matched, members, 1 if levels == 1 else groups, rng)
+        hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
+        measured = Round(matched, hierarchy, plan, clusters=clusters_in("WL1"), repeats=repeats)
+        ours, path = measured.reduction_seconds(), np.random.default_rng([seed, 8])
+        embeds = max(each.local for each in measured.spent.values())
+        full = max(full_seconds(matched, group, plan, min(repeats, 2)) for level in hierarchy.levels for group in level)
+        links = float(path.uniform(*LINK_MS, levels - 1).sum()) / 1_000
+        found[f"{levels} {landmarks}"] = {"ours": ours, "full": ours - embeds + full, "links": links}
     return found
 
 
@@ -255,9 +249,8 @@ def measure_scale(
     plan = EmbeddingPlan(method=method, dimensions=50, seed=seed)
     base = connected_groups(matched, members, groups, rng)
     hierarchy = build_hierarchy(base, rng, levels=4, landmarks=0.25, dimensions=plan.dimensions)
-    with threadpool_limits(1):
-        _warm_up(matched, members, plan)
-        measured = Round(matched, hierarchy, plan, clusters=CLUSTERS, repeats=repeats)
+    _warm_up(matched, members, plan)
+    measured = Round(matched, hierarchy, plan, clusters=CLUSTERS, repeats=repeats)
     labels = np.full(len(world), CLUSTERS, dtype=np.int64)
     for group in hierarchy.base:
         points = plan.points(measured.frames[0, group.number].coordinates)

@@ -14,7 +14,7 @@ from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Paper = Literal["kyra", "lookup-reuse"]
+Paper = Literal["kyra", "lookup-reuse", "clustering"]
 
 
 def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None) -> int:
