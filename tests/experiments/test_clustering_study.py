@@ -179,6 +179,7 @@ def counted(**later):
         ({"rassoc": 70, "ncut": 80}, {"rassoc": 97, "ncut": 93}, [True, True]),
         ({"rassoc": 90, "ncut": 90}, {"rassoc": 97, "ncut": 93}, [False, True]),
         ({"rassoc": 70, "ncut": 101}, {"rassoc": 97, "ncut": 93}, [False, False]),
+        ({"rassoc": 70, "ncut": 80}, {"rassoc": 101, "ncut": 93}, [True, False]),
         ({"rassoc": 70, "ncut": 80}, {"rassoc": 97, "ncut": 104}, [True, False]),
     ],
 )

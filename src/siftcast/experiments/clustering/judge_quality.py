@@ -1,4 +1,4 @@
-"""Rows C1 to C4 and C7: embeddings and clusters. What must hold was written before anything was measured.
+"""Rows C1 to C4 and C7: embeddings and clusters. What must hold was written before anything was measured, but for one.
 
 C1   20 dimensions: accuracy with 50 is at most 0.05 better, and with 2 no better; right: entropy ≤ 0.1 and
      accuracy ≥ 0.95 at 20 dimensions
@@ -162,7 +162,7 @@ def judge_false_positives(table: Table) -> list[Verdict]:
             "NCut 6–9 % fewer, RAssoc < 5 %",
             shown("uniform"),
             spread_of(gains(runs["uniform"], "ncut", "ov_rtree")) + " (NCut over OV-RTree)",
-            smaller and fmean(at["uniform", "ncut", baseline] for baseline in BASELINES) > 0,
+            smaller and min(at["uniform", method, baseline] for method in METHODS for baseline in BASELINES) > 0,
         ),
         _seen(runs),
     ]

@@ -42,6 +42,7 @@ from siftcast.planning.clustering import (
 from siftcast.planning.clustering.matched_events import Floats, Integers
 
 Found = dict[str, Any]
+_SEEN_EVENTS = 400  # some 20 matches for each subscription
 KMEANS = {"hierarchical": hierarchical_kmeans, "sampling": sampling_kmeans, "hp2pc": hp2pc_kmeans}
 
 
@@ -146,17 +147,11 @@ def measure_false_positives(
         labels[method] = SubscriptionClusters(clusters, method=method, seed=seed).fit(matched).labels_
         literal = SubscriptionClusters(clusters, method=method, spherical=False, seed=seed)
         labels[f"{method}_by_distance"] = literal.fit(matched).labels_
-    later, seen = world.matches(half), _recent_pairs(matched)
+    later, seen = world.matches(half), world.matches(max(0, half - _SEEN_EVENTS), half)
     return {
         name: {"later": _counted(later, each, clusters), "seen": _counted(seen, each, clusters)}
         for name, each in labels.items()
     }
-
-
-def _recent_pairs(matched: MatchedEvents) -> tuple[Integers, Integers]:
-    """The pairs that clusters were made from."""
-    pairs = matched.matrix.tocoo()
-    return pairs.row.astype(np.int64), pairs.col.astype(np.int64)
 
 
 def _counted(pairs: tuple[Integers, Integers], labels: Integers, clusters: int) -> int:

@@ -30,7 +30,7 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
     paper
         Which paper.
     figure
-        Only what one row needs, as in K8 or L2.
+        Only what one row needs, as in K8, L2 or C3.
     quick
         Few seeds and small sizes: minutes instead of an hour, and rough numbers.
     output
