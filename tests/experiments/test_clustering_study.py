@@ -196,7 +196,7 @@ def test_false_positives_are_judged_by_what_is_saved(zipf, uniform, held):
 @pytest.mark.parametrize(("two", "four", "held"), [(0.1, 0.005, True), (0.2, 0.005, False), (0.1, 0.02, False)])
 def test_savings_of_time_are_judged_with_full_decompositions(two, four, held):
     def times(seconds):
-        return {"full": seconds, "ours": 1.0, "links": 0.3}
+        return {"full": seconds, "ours": 1.0, "projection": 0.1, "links": 0.3}
 
     result = {"1 1.0": times(1.0), "2 0.5": times(two), "4 0.25": times(four)}
     (verdict,) = judge_reduction(Table([outcome("reduction", result, method="ncut")]))

@@ -210,7 +210,12 @@ def measure_reduction(
         embeds = max(each.local for each in measured.spent.values())
         full = max(full_seconds(matched, group, plan, min(repeats, 2)) for level in hierarchy.levels for group in level)
         links = float(path.uniform(*LINK_MS, levels - 1).sum()) / 1_000
-        found[f"{levels} {landmarks}"] = {"ours": ours, "full": ours - embeds + full, "links": links}
+        found[f"{levels} {landmarks}"] = {
+            "ours": ours,
+            "full": ours - embeds + full,
+            "projection": ours - embeds,
+            "links": links,
+        }
     return found
 
 
