@@ -242,7 +242,9 @@ class _Planner:
 
     def _assignment(self, at: int, labels: Integers) -> ClusterAssignment:
         timeline = self._timeline
-        here = np.flatnonzero(timeline.present(at))
+        # Who comes just now has matched nothing because of that, and is placed by the events it would have matched.
+        newcomers = (timeline.start == at) & (at > timeline.warm)
+        here = np.flatnonzero(timeline.present(at) & ~newcomers)
         first = max(0, at - _PROFILE_EVENTS)
         window = slice(*np.searchsorted(timeline.numbers, [first, at]).tolist())
         flags = np.zeros((len(timeline.world), at - first), dtype=np.bool_)
