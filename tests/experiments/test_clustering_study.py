@@ -69,12 +69,14 @@ def corners(box):
     st.lists(boxes, min_size=2, max_size=40),
     st.lists(st.integers(0, 39), max_size=30),
     st.tuples(st.integers(0, 13), st.integers(0, 13)),
+    st.booleans(),
 )
-def test_an_event_reaches_every_peer_whose_box_contains_it(drawn, leaving, point):
+def test_an_event_reaches_every_peer_whose_box_contains_it(drawn, leaving, point, anywhere):
     overlay, there = RTreeOverlay(), {}
     for peer, box in enumerate(drawn):
+        contact = peer // 2 if anywhere and peer else None
         there[peer] = corners(box)
-        overlay.join(peer, *there[peer])
+        overlay.join(peer, *there[peer], contact)
     for peer in leaving:
         if peer in there and len(there) > 1:
             overlay.leave(peer)
@@ -90,11 +92,11 @@ def test_an_event_reaches_every_peer_whose_box_contains_it(drawn, leaving, point
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(boxes, min_size=1, max_size=40), st.lists(st.integers(0, 39), max_size=40))
-def test_nodes_have_few_children_and_boxes_that_just_hold_them(drawn, leaving):
+@given(st.lists(boxes, min_size=1, max_size=40), st.lists(st.integers(0, 39), max_size=40), st.booleans())
+def test_nodes_have_few_children_and_boxes_that_just_hold_them(drawn, leaving, anywhere):
     overlay, there = RTreeOverlay(), set(range(len(drawn)))
     for peer, box in enumerate(drawn):
-        overlay.join(peer, *corners(box))
+        overlay.join(peer, *corners(box), peer // 2 if anywhere and peer else None)
     for peer in leaving:
         if peer in there:
             overlay.leave(peer)

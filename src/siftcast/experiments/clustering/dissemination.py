@@ -98,8 +98,8 @@ def measure_dissemination(
     """One scheme on one timeline: its cost as a whole and window by window."""
     moves = {"move_every": move_every, "hot_spot_sets": 4} if move_every else {}
     timeline = draw_timeline(peers, events, warm, step, churn, seed, **moves, **options)
-    if scheme == "ov_rtree":
-        return _model_rtree(timeline)
+    if scheme.startswith("ov_rtree"):
+        return _model_rtree(timeline, np.random.default_rng([seed, 13]) if scheme == "ov_rtree_anywhere" else None)
     return _simulate(timeline, peers, scheme, seed)
 
 
@@ -112,7 +112,8 @@ def round_messages(subscriptions: int, groups: int) -> int:
 # -- OV-RTree ----------------------------------------------------------------------------------------
 
 
-def _model_rtree(timeline: Timeline) -> Found:
+def _model_rtree(timeline: Timeline, contacts: np.random.Generator | None) -> Found:
+    """Newcomers descend from the root, or come to a random peer if there is a generator to draw one."""
     world, overlay = timeline.world, RTreeOverlay()
     for row in np.flatnonzero(timeline.present(timeline.warm)).tolist():
         overlay.join(row, world.low[row], world.high[row])
@@ -124,8 +125,10 @@ def _model_rtree(timeline: Timeline) -> Found:
             now = timeline.present(at)
             for row in np.flatnonzero(here & ~now).tolist():
                 overlay.leave(row)
+            stayed = np.flatnonzero(now & here)
             for row in np.flatnonzero(now & ~here).tolist():
-                overlay.join(row, world.low[row], world.high[row])
+                contact = None if contacts is None else int(contacts.choice(stayed))
+                overlay.join(row, world.low[row], world.high[row], contact)
             here = now
         first, last = np.searchsorted(timeline.numbers, [at, at + 1])
         wanted = np.zeros(len(world), dtype=np.bool_)

@@ -5,7 +5,8 @@ somebody's leaf. An event climbs from its publisher's leaf to the root, and goes
 child whose box contains it. Boxes contain their children's, so the nodes that an event reaches are those whose box
 contains it, and those it climbed through: a row of flags, no search. A message counts if it leaves a peer.
 
-Newcomers descend from the root to the lowest inner node by least enlargement; a node of five is cut in two
+Newcomers descend from the root to the lowest inner node by least enlargement, or join where a peer they know is, which
+costs less and makes worse boxes; a node of five is cut in two
 (quadratic split). Who leaves tells its parent, boxes shrink upwards, nodes it ran are taken over, and a node of one
 child gives way to it. Each of these is counted in messages (`control`). What repairs do not do, in the original
 either, is to move others: boxes drift, and with them false positives.
@@ -61,8 +62,8 @@ class RTreeOverlay:
         self._root: _Node | None = None
         self._flat: _Flat | None = None
 
-    def join(self, peer: int, low: Integers, high: Integers) -> None:
-        """A peer comes with its box (ends inclusive)."""
+    def join(self, peer: int, low: Integers, high: Integers, contact: int | None = None) -> None:
+        """A peer comes with its box (ends inclusive), to the root or to a peer that is there."""
         leaf = _Node(low.astype(np.float64), high + 1.0, peer)
         self._leaves[peer] = leaf
         self._flat = None
@@ -70,20 +71,39 @@ class RTreeOverlay:
             self._root = _Node(leaf.low, leaf.high, peer, children=[leaf])
             leaf.parent = self._root
             return
-        self.control += 1  # to the root
-        node = self._root
-        while True:
-            node.low, node.high = np.minimum(node.low, leaf.low), np.maximum(node.high, leaf.high)
-            inner = [child for child in node.children if child.children]
-            if not inner:
-                break
-            best = min(inner, key=lambda child: (_enlargement(child, leaf), _volume(child.low, child.high)))
-            self._say(node, best)
-            node = best
+        self.control += 1  # to the root, or to the contact
+        node = self._descend(leaf) if contact is None else self._climb(self._leaves[contact], leaf)
         leaf.parent = node
         node.children.append(leaf)
         self.control += 1  # the newcomer's answer
         self._split_upwards(node)
+
+    def _climb(self, known: _Node, leaf: _Node) -> _Node:
+        """The node above a leaf, once all above have room for another."""
+        above = node = known.parent
+        assert above is not None
+        while node is not None:
+            low, high = np.minimum(node.low, leaf.low), np.maximum(node.high, leaf.high)
+            if (low == node.low).all() and (high == node.high).all():
+                break
+            node.low, node.high = low, high
+            if node.parent is not None:
+                self._say(node, node.parent)
+            node = node.parent
+        return above
+
+    def _descend(self, leaf: _Node) -> _Node:
+        """The lowest inner node on the way of least enlargement."""
+        node = self._root
+        assert node is not None
+        while True:
+            node.low, node.high = np.minimum(node.low, leaf.low), np.maximum(node.high, leaf.high)
+            inner = [child for child in node.children if child.children]
+            if not inner:
+                return node
+            best = min(inner, key=lambda child: (_enlargement(child, leaf), _volume(child.low, child.high)))
+            self._say(node, best)
+            node = best
 
     def leave(self, peer: int) -> None:
         """A peer goes; its neighbours in the tree close the gap."""

@@ -152,4 +152,5 @@ def _churn(quick: bool) -> Runs:
         else {"peers": 500, "events": 3_000, "warm": 500, "step": 250, "move_every": 0}
     )
     rates = (0.0, 0.16) if quick else CHURN
-    return [({"scheme": scheme, **sizes, "churn": rate}, SEEDS) for rate in rates for scheme in SCHEMES]
+    schemes = {rate: SCHEMES if rate == 0 else (*SCHEMES, "ov_rtree_anywhere") for rate in rates}
+    return [({"scheme": scheme, **sizes, "churn": rate}, SEEDS) for rate in rates for scheme in schemes[rate]]
