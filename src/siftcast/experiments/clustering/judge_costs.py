@@ -197,7 +197,7 @@ def _churn(table: Table) -> Verdict:
         f"{shown}; ×{rise['multicast']:.2f}, ×{rise['filtering']:.2f} and ×{rise['ov_rtree']:.2f}",
         spread_of(worst) + " (filtering, most churn)",
         max(rise[scheme] for scheme in OURS) < rise["ov_rtree"],
-        note="Newcomers descend from the R-tree's root. The thesis hints at some that are not added from the root: if all "
+        note="Newcomers descend from the R-tree's root. The thesis hints at some that are not added there: if all "
         f"come to a random peer, OV-RTree costs {anywhere:.2f}, ×{anywhere / cost['ov_rtree', rates[0]]:.2f}.",
     )
 

@@ -26,18 +26,18 @@ NAMES = {"rassoc": "RAssoc", "ncut": "NCut", "ck": "CK", "ov": "OV", "ov_rtree":
 _SLACK = 1.02
 _WHY_NOT = {
     SPOTS: "The hot spots share next to no event, so the classes could be told apart; but within a hot spot an event "
-    "matches few of the subscriptions, so a large hot spot looks like many clusters. With no more clusters than hot spots, "
-    "k-means cuts the large ones first and lets the small ones fall together.",
+    "matches few of the subscriptions, so a large hot spot looks like many clusters. With no more clusters than hot "
+    "spots, k-means cuts the large ones first and lets the small ones fall together.",
     CLUSTERS: "RAssoc leaves one large cluster of everything that its strongest directions do not tell apart.",
 }
 
 _WHY_NOT_UNIFORM = (
-    "A likely reason: where events say nothing that shapes do not, 20 of them know less of a subscription than its box. "
-    "The R-tree is loaded from above, too, which packs better than insertion."
+    "A likely reason: where events say nothing that shapes do not, 20 of them know less of a subscription than its "
+    "box. The R-tree is loaded from above, too, which packs better than insertion."
 )
 _WHY_NOT_SELECTION = (
-    "A likely reason: our root begins with k-means++ and four restarts, the thesis' with random centres, which leaves the "
-    "selection less to improve; and with as many clusters as hot spots (WL2), all depends on which hot spots are cut."
+    "A likely reason: our root begins with k-means++ and four restarts, the thesis' with random centres, which leaves "
+    "the selection less to improve; and with as many clusters as hot spots (WL2), all depends on which of these are cut."
 )
 
 
