@@ -37,7 +37,7 @@ _WHY_NOT_UNIFORM = (
 )
 _WHY_NOT_SELECTION = (
     "A likely reason: our root begins with k-means++ and four restarts, the thesis' with random centres, which leaves "
-    "the selection less to improve; and with as many clusters as hot spots (WL2), all depends on which of these are cut."
+    "the selection less to improve; and with as many clusters as hot spots (WL2), all depends on which are cut."
 )
 
 
