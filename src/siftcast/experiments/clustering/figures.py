@@ -190,7 +190,8 @@ The thesis is silent on these, or contradicts itself; they were fixed before mea
   sim)/σ²) on pairs that share an event. The printed one stands beside it (C1 readings), on the edges of the graph and
   on all pairs.
 - **k-means** works on directions; the literal reading, by distance, is printed (C1 and C2 readings).
-- **Projections** have an offset and the scale of the Nyström extension; without them they are in the notes on C3.
+- **Projections** have an offset and the scale of the Nyström extension; without them they are in the notes on C3, and
+  so are local spaces wider than the global one.
 - **Stress** is a mean over pairs that have a similarity, and **HScore** has the "1 -" that the print lacks.
 - **False positives** (C2) are counted on the second half of the events, after clusters were made from the first; on
   the events the clusters were made from they are printed. Subscriptions that have matched nothing are a cluster of
@@ -208,6 +209,8 @@ The thesis is silent on these, or contradicts itself; they were fixed before mea
 - **Moving hot spots** (C8) visit four sets of five, and subscriptions lie around all of them, so that events go on
   matching 5 %. Clusters are found anew every 500 events and installed when centres have moved by a fifth of their
   spread. 1,000 peers.
-- **Churn** (C8): 500 peers, a step every 250 events. Who leaves unsubscribes, and another comes in its place.
+- **Churn** (C8): 500 peers, a step every 250 events. Who leaves unsubscribes, and another comes in its place; it is
+  put into the cluster whose recent events it would have matched. In the R-tree it descends from the root; that it
+  comes to any peer instead is in the note.
 """
 """What was set up how, and what the thesis leaves open."""
