@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftcast.model import Event, EventError, Filter
-from siftcast.overlays.contract import Message
+from siftcast.overlays.contract import Message, QueuePolicy
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.messages import Announce, Publication
 from siftcast.overlays.protocols.kyra.messages import Entrust
@@ -49,17 +49,22 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Heartbeat(4, True),
         frames.Publish(5, raw),
         frames.Published(6, 7),
-        frames.Subscribe(8, 9, "x < 1", "desk-7"),
+        frames.Subscribe(8, 9, "x < 1", "desk-7", 10, 11, 12.0, QueuePolicy(events_max=13)),
         frames.Replace(10, 11, "x < 2"),
         frames.Unsubscribe(12, 13),
         frames.Subscribed(14),
         frames.Deliver((15, 16), raw, 17),
         frames.Dropped(18),
-        frames.Acknowledge(19, 20),
+        frames.Acknowledge(19, (20,)),
         frames.Reject(21, 22, "why"),
         frames.Describe(23),
         frames.Description(24, {"a": [1]}),
         frames.PeerMessage(raw),
+        frames.EndDurable(25, "desk-7"),
+        frames.ReadDeadLetters(26, "desk-7", 27),
+        frames.DeadLetters(28, [frames.Letter(29, 5, "why", raw)], True),
+        frames.Expired(30, 31, "too old"),
+        frames.Ended(32, "superseded", "gone"),
     ]
     assert {type(sample) for sample in samples} == set(frames.Frame.__subclasses__())
     for sample in samples:

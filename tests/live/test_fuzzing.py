@@ -37,7 +37,7 @@ SEEDS = [
     encode_frame(frames.Deliver((1, 2), EVENT)),
     encode_frame(frames.Heartbeat(5, True)),
     encode_frame(frames.PeerMessage(EVENT)),
-    encode_frame(frames.Acknowledge(1, 2)),
+    encode_frame(frames.Acknowledge(1, (2,))),
     encode_frame(frames.Failure(0, "a", "b")),
 ]
 

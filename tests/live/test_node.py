@@ -83,7 +83,7 @@ async def test_what_is_persisted_is_reported_and_handed_to_the_next_node(tmp_pat
     protocol = scripted(node)
     await node.start()
     (started,) = (each for each in protocol.told if isinstance(each, Started))
-    assert dict(started.restored) == {"k": b"value"}
+    assert started.restored["k"] == b"value"
     assert started.clock_ms is not None
     assert not [each for each in protocol.told if isinstance(each, PersistFailed)]
     await node.stop()

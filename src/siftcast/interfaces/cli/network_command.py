@@ -7,8 +7,9 @@ import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import FAILED, OK
@@ -19,7 +20,14 @@ _LOOK_S = 0.2
 
 
 @network_app.command
-def up(*, nodes: int = 3, scheme: str = "filter-based", schema: Path | None = None, folder: Path | None = None) -> int:
+def up(
+    *,
+    nodes: int = 3,
+    scheme: str = "filter-based",
+    schema: Path | None = None,
+    folder: Path | None = None,
+    durable: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> int:
     """Start a network, one process a node, and stop it on Ctrl-C.
 
     Example: siftcast network up --nodes 8 --scheme kyra
@@ -33,7 +41,9 @@ def up(*, nodes: int = 3, scheme: str = "filter-based", schema: Path | None = No
     schema
         What kyra divides; without one, an attribute value from 0 to 999.
     folder
-        Where configurations and logs go; without it, a temporary folder that is removed at the end.
+        Where configurations, logs and data go; without it, a temporary folder that is removed at the end.
+    durable
+        Have the nodes keep durable events and subscriptions on disk.
     """
     from siftcast.runtimes.live.local_network import LocalNetwork
 
@@ -42,7 +52,8 @@ def up(*, nodes: int = 3, scheme: str = "filter-based", schema: Path | None = No
         signal.signal(number, lambda *_: stop.set())
     with ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftcast-")))
-        network = stack.enter_context(LocalNetwork(place, nodes, scheme, schema=schema))
+        more = 'data = "{name}"' if durable else ""
+        network = stack.enter_context(LocalNetwork(place, nodes, scheme, schema=schema, more=more))
         network.await_joined()
         console = out()
         console.print(facts(list(network.urls.items())))

@@ -37,6 +37,7 @@ def publish(
     schema: Path | None = None,
     token: str | None = None,
     rejected_to: Path | None = None,
+    durable: Flag = False,
     quiet: Flag = False,
 ) -> int:
     """Publish events: each reaches exactly the subscribers whose filter it satisfies.
@@ -61,6 +62,9 @@ def publish(
         Says who publishes.
     rejected_to
         A folder for the .rejected file, instead of the folder of the input.
+    durable
+        Count an event as published only when it is on the node's disk; one with an event_id counts once, however often
+        it is published.
     quiet
         Say nothing unless something is wrong.
     """
@@ -87,7 +91,9 @@ def publish(
 
             async def send() -> int:
                 async with connect(to, token=token, name="siftcast publish", timeout_s=WAIT_S) as bus:
-                    return await bus.publish_many(source, progress=lambda taken: progress.update(task, taken=taken))
+                    return await bus.publish_many(
+                        source, durable=durable, progress=lambda taken: progress.update(task, taken=taken)
+                    )
 
             taken: int = run(send())
         if not quiet:

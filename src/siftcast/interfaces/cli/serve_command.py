@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -17,6 +18,7 @@ from rich.text import Text
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.serve_example import EXAMPLE
 from siftcast.interfaces.cli.terminal import out
+from siftcast.model import DataError
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node import Node
@@ -27,6 +29,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 def serve(
     *,
     config: Path | None = None,
+    data: Path | None = None,
     listen_fd: Annotated[int | None, Parameter(show=False)] = None,
     until_input_ends: Annotated[bool, Parameter(show=False)] = False,
     example: Flag = False,
@@ -40,7 +43,9 @@ def serve(
     Parameters
     ----------
     config
-        A TOML file; without one the node is alone, listens on 127.0.0.1:7007 and keeps nothing.
+        A TOML file; without one the node is alone and listens on 127.0.0.1:7007.
+    data
+        A folder for what must survive a crash: durable events and subscriptions. A configuration names its own.
     listen_fd
         A listening socket that whoever started the node has opened.
     until_input_ends
@@ -55,7 +60,10 @@ def serve(
     from siftcast.runtimes.live.configuration import load_configuration, parse_configuration
     from siftcast.runtimes.live.node import run
 
-    file = parse_configuration("") if config is None else load_configuration(config)
+    if config is not None and data is not None:
+        raise DataError(f"{config} says where data goes; leave out --data, or name the folder as data in its [node]")
+    kept = "" if data is None else f"[node]\ndata = {json.dumps(str(data.absolute()))}\n"  # JSON's strings are TOML's
+    file = parse_configuration(kept) if config is None else load_configuration(config)
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
     run(_serve(file, listener, until_input_ends))
     _leave_kernels()

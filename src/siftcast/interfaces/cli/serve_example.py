@@ -8,7 +8,7 @@ EXAMPLE = """\
 name = "node"                   # letters, digits, '-' and '_'
 listen = "127.0.0.1:7007"       # port 0: one that is free
 allow_remote = false            # true to listen where other machines can reach it
-# data = "data"                 # a folder for what must survive a crash; left out: nothing does
+# data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives
 
 [limits]
 frame_bytes_max = 1048576       # one frame of a client

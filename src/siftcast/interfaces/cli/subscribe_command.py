@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -15,7 +17,12 @@ from rich.text import Text
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.publish_command import DEFAULT_URL, WAIT_S
 from siftcast.interfaces.cli.terminal import err, facts, out, shorten
-from siftcast.model import Filter
+from siftcast.model import Filter, SubscriptionError
+
+if TYPE_CHECKING:
+    from siftcast.runtimes.live.client import Bus
+    from siftcast.runtimes.live.durable_inbox import DeadLetter
+    from siftcast.runtimes.live.received import EventStream
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -27,10 +34,14 @@ def subscribe(
     at: str = DEFAULT_URL,
     count: int | None = None,
     token: str | None = None,
+    durable: str | None = None,
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
     envelope: Flag = False,
     quiet: Flag = False,
 ) -> int:
     """Print the events that satisfy a filter, one JSON object a line, as they come.
+
+    With --durable, the node holds what comes while nobody reads, and an event counts as read once it is printed.
 
     Example: siftcast subscribe "symbol = 'IBM' AND price < 95"
 
@@ -44,20 +55,48 @@ def subscribe(
         Stop after so many events; without it, on Ctrl-C.
     token
         Says who subscribes.
+    durable
+        The name of a subscription that outlives this command, at a node that has a data folder.
+    from
+        Print what a durable subscription still holds once more: from a position, or from a time such as
+        2026-03-01T12:00 (in UTC, unless it says otherwise).
     envelope
-        Print each event's id, source and time beside its attributes.
+        Print each event's id, source and time beside its attributes, and its position in a durable subscription.
     quiet
         Do not say when the subscription stands.
     """
     from siftcast.runtimes.live.node import run
 
     wanted = Filter.parse(filter)  # before anything is connected, so that a mistake is told at once
-    run(_print_events(wanted, at, count, token, envelope=envelope, quiet=quiet))
+    if from_ is not None and durable is None:
+        raise SubscriptionError("--from is for durable subscriptions; name one with --durable")
+    start, since = (None, None) if from_ is None else _beginning(from_)
+
+    def open_stream(bus: Bus) -> EventStream:
+        return bus.subscribe(wanted, durable, start=start, since=since)
+
+    run(_print_events(open_stream, at, count, token, envelope=envelope, quiet=quiet))
     return OK
 
 
+def _beginning(text: str) -> tuple[int | None, datetime | None]:
+    """A position or a time."""
+    if text.isdecimal():
+        return int(text), None
+    try:
+        return None, datetime.fromisoformat(text)
+    except ValueError:
+        raise SubscriptionError(f"--from takes a position or a time such as 2026-03-01T12:00, not '{text}'") from None
+
+
 async def _print_events(
-    filter: Filter, at: str, count: int | None, token: str | None, *, envelope: bool, quiet: bool
+    open_stream: Callable[[Bus], EventStream],
+    at: str,
+    count: int | None,
+    token: str | None,
+    *,
+    envelope: bool,
+    quiet: bool,
 ) -> None:
     from siftcast.runtimes.live.client import connect
 
@@ -75,7 +114,7 @@ async def _print_events(
     try:
         async with (
             connect(at, token=token, name="siftcast subscribe", timeout_s=WAIT_S) as bus,
-            bus.subscribe(filter) as stream,
+            open_stream(bus) as stream,
         ):
             if not quiet:
                 err().print(Text(f"subscribed at {at}", "dim"), soft_wrap=True)
@@ -85,15 +124,25 @@ async def _print_events(
                 shown: Any = event.attributes
                 if envelope:
                     shown = {"id": event.id, "source": event.source, "time": event.time, "attributes": shown}
+                    if stream.is_durable:
+                        shown["position"] = event.position
                 sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
                 sys.stdout.flush()
+                event.ack()
                 seen += 1
     except asyncio.CancelledError:
         if not stopped:
             raise
 
 
-def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag = False) -> int:
+def subscriptions(
+    *,
+    at: str = DEFAULT_URL,
+    token: str | None = None,
+    dead_letters: str | None = None,
+    end: str | None = None,
+    json: Flag = False,
+) -> int:
     """Show what a node has: who subscribes to what, its peers, and what it has done.
 
     Example: siftcast subscriptions --at siftcast://127.0.0.1:7007
@@ -104,6 +153,10 @@ def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag
         The node.
     token
         Says who asks.
+    dead_letters
+        Print, one JSON object a line, what the durable subscription of this name refused too often, with the reasons.
+    end
+        End the durable subscription of this name, with all it holds.
     json
         Print everything as one line of JSON.
     """
@@ -114,6 +167,21 @@ def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag
         async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
             return await bus.describe()
 
+    async def ask_about(name: str) -> list[DeadLetter]:
+        async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
+            if end is None:
+                return await bus.dead_letters(name)
+            await bus.end_durable(name)
+            return []
+
+    if dead_letters is not None and end is not None:
+        raise SubscriptionError("read dead letters before the subscription is ended: one of both at a time")
+    if dead_letters is not None or end is not None:
+        for letter in run(ask_about(end or dead_letters or "")):
+            facts_of_letter = {"reason": letter.reason, "refusals": letter.refusals, "position": letter.position}
+            shown = {**facts_of_letter, "id": letter.event.id, "attributes": letter.event.attributes}
+            sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+        return OK
     described: dict[str, Any] = run(ask())
     console = out()
     if json:
@@ -125,9 +193,11 @@ def subscriptions(*, at: str = DEFAULT_URL, token: str | None = None, json: Flag
     lines.append(("routing entries", str(state.get("entries", 0))))
     console.print(facts(lines))
     table = Table(box=None, pad_edge=False)
-    for heading in ("client", "address", "filter", "dropped"):
+    for heading in ("client", "address", "filter", "dropped", "durable", "waiting"):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(Text(row["client"]), Text(row["address"]), Text(shorten(row["filter"], 80)), str(row["dropped"]))
+        cells = [row["client"], row["address"], shorten(row["filter"], 80), str(row["dropped"])]
+        cells += [row.get("durable", ""), str(row.get("waiting", ""))]
+        table.add_row(*map(Text, cells))
     console.print(table if rows else Text("no subscriptions", "dim"))
     return OK

@@ -60,6 +60,15 @@ class Queues:
         """What a subscription refused too often, the oldest first."""
         return tuple(self._dead.get(name, {}).values())
 
+    def policy(self, name: str) -> QueuePolicy | None:
+        """What a subscription keeps; None if there is none of this name."""
+        queue = self._queues.get(name)
+        return None if queue is None else queue.policy
+
+    def filter(self, name: str) -> Filter:
+        """What a subscription wants."""
+        return self._queues[name].subscription.filter
+
     # -- subscriptions -----------------------------------------------------------------------------------
 
     def restore(self, records: Mapping[str, bytes]) -> list[Subscription]:

@@ -9,6 +9,9 @@ Requests are numbered and answered in any order; many may be under way (`publish
 the connection breaks, requests under way raise `ConnectionLost`, because nobody knows whether they were heard; streams
 stay, and are subscribed anew once the node is there again, after waits that double from 50 ms to 2 s. What an ephemeral
 subscription would have got in between is gone. Requests made meanwhile wait for the connection, up to `timeout_s`.
+
+What is durable goes on: a publish under way is made again under its id, which counts once, and a durable subscription
+is taken up by its name where it was (`durable_inbox`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ import asyncio
 import inspect
 import secrets
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -24,18 +29,23 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from siftcast.model import Event, EventError, Filter
+from siftcast.model import Event, EventError, Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.client_link import ClientLink, Dial, Window, dial_tcp
 from siftcast.runtimes.live.configuration import DEFAULT_PORT
+from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox
 from siftcast.runtimes.live.errors import ConnectionLost, LiveError
 from siftcast.runtimes.live.frames import (
     VERSION,
+    DeadLetters,
     Describe,
     Description,
+    EndDurable,
     Hello,
     Publish,
+    ReadDeadLetters,
     Replace,
     Subscribe,
     Unsubscribe,
@@ -91,11 +101,13 @@ class Bus:
         self._keeper: asyncio.Task[None] | None = None
         self._final: SiftcastError | None = None
         self._trouble = ""
+        self._is_closing = False
         self._random = Random(self._ids)
 
     # -- life ----------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        self._is_closing = False
         self._keeper = asyncio.create_task(self._keep())
         try:
             await self._present()
@@ -115,6 +127,7 @@ class Bus:
 
     async def close(self) -> BaseException | None:
         """Hangs up; streams end. Returns what a handler failed with, if one did."""
+        self._is_closing = True
         tasks = [task for task in (self._keeper, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
@@ -138,24 +151,37 @@ class Bus:
 
     # -- publishing ----------------------------------------------------------------------------------
 
-    async def publish(self, event: AnyEvent) -> str:
-        """Publishes an event and waits until the node has taken it; returns the event's id."""
-        id, encoded = self._encoded(event)
-        link = await self._present()
-        await link.request(lambda number: Publish(number, msgspec.Raw(encoded)))
-        return id
+    async def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
+        """Publishes an event and waits until the node has taken it; returns the event's id.
+
+        With `durable`, until it is on the node's disk; should the connection break meanwhile, it is published again
+        under the same id, and counts once.
+        """
+        id, encoded = self._encoded(event, durable=durable)
+        while True:
+            link = await self._present()
+            try:
+                await link.request(lambda number: Publish(number, msgspec.Raw(encoded), durable))
+                return id
+            except ConnectionLost:
+                if not durable:
+                    raise
+                await asyncio.sleep(0)  # the connection must be seen to be gone before another is waited for
 
     async def publish_many(
         self,
         events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
         *,
+        durable: bool = False,
         window: int = _WINDOW,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
-        batch = Window(asyncio.get_running_loop())
+        batch = Window(asyncio.get_running_loop(), durable=durable)
         async for event in _each(events):
-            encoded = self._encoded(event)[1]
+            encoded = self._encoded(event, durable=durable)[1]
+            if batch.lost:
+                await self._publish_again(batch)
             link = self._link if self._link is not None else await self._present()
             link.publish(encoded, batch)
             if batch.open >= window:
@@ -165,23 +191,39 @@ class Bus:
             if batch.failure is not None:
                 break
         await batch.shrink(0)
+        while batch.lost and batch.failure is None:
+            await self._publish_again(batch)
+            await batch.shrink(0)
         if batch.failure is not None:
             raise batch.failure
         if progress is not None:
             progress(batch.taken)
         return batch.taken
 
-    def _encoded(self, event: AnyEvent) -> tuple[str, bytes]:
-        """An event's id and bytes; one without an id gets its own, which must be its own in the whole network."""
+    async def _publish_again(self, batch: Window) -> None:
+        """Publishes what connections were lost with, before anything newer, so that the order stays."""
+        while batch.lost:
+            await asyncio.sleep(0)
+            link = await self._present()
+            lost, batch.lost = batch.lost, []
+            for encoded in lost:
+                link.publish(encoded, batch)
+
+    def _encoded(self, event: AnyEvent, *, durable: bool) -> tuple[str, bytes]:
+        """An event's id and bytes; one without an id gets its own, which must be its own in the whole network.
+
+        A durable one gets a source as well: order is kept among those of one source.
+        """
+        source = self._hello.name or self._ids if durable else ""
         if not isinstance(event, Event):
             if not isinstance(event, Mapping):
                 raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
             id = self._next_id()
-            return id, encode_fields(id, event)
-        if event.id:
+            return id, encode_fields(id, event, source)
+        if event.id and (event.source or not source):
             return event.id, encode_event(event)
-        id = self._next_id()
-        return id, encode_fields(id, event.attributes, event.source, event.time, event.payload)
+        id = event.id or self._next_id()
+        return id, encode_fields(id, event.attributes, event.source or source, event.time, event.payload)
 
     def _next_id(self) -> str:
         self._count += 1
@@ -189,12 +231,31 @@ class Bus:
 
     # -- subscribing ---------------------------------------------------------------------------------
 
-    def subscribe(self, filter: AnyFilter, durable: str | None = None, *, buffer: int = BUFFER) -> EventStream:
-        """A stream of the events that match from now on; raises FilterError at once if the filter is none."""
+    def subscribe(
+        self,
+        filter: AnyFilter,
+        durable: str | None = None,
+        *,
+        start: int | None = None,
+        since: datetime | None = None,
+        policy: QueuePolicy | None = None,
+        buffer: int = BUFFER,
+    ) -> EventStream:
+        """A stream of the events that match from now on; raises FilterError at once if the filter is none.
+
+        With a name as `durable`, the node holds the events until they are acknowledged, and the stream begins after
+        those that were; with `start` or `since` it begins again at a position or time, as far as the policy keeps them.
+        """
         if buffer < 1:
             raise ValueError("a stream needs room for at least one event")
         self._count += 1
-        inbox = Inbox(self._count, as_filter(filter), durable, buffer)
+        wanted = as_filter(filter)
+        if durable is not None:
+            inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
+        elif start is not None or since is not None or policy is not None:
+            raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
+        else:
+            inbox = Inbox(self._count, wanted, None, buffer)
         self._inboxes[inbox.number] = inbox
         self._ask_for(inbox)
         return EventStream(self, inbox)
@@ -202,7 +263,8 @@ class Bus:
     def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
 
-        Events of a durable subscription are acknowledged when the function returns, and refused when it raises.
+        Events of a durable subscription are acknowledged when the function returns, and refused when it raises, which
+        ends nothing: they come again, and at last become dead letters with what was raised as their reason.
         """
         parsed = as_filter(filter)
 
@@ -230,6 +292,7 @@ class Bus:
                 await asyncio.shield(standing)
                 return
             except ConnectionLost:
+                await asyncio.sleep(0)  # as in `publish`
                 await self._present()
         if inbox.error is not None:
             raise inbox.error
@@ -258,7 +321,10 @@ class Bus:
         if self._link is None:
             return
         text = str(inbox.filter)
-        asked = self._link.ask(lambda number: Subscribe(number, inbox.number, text, inbox.durable))
+        if isinstance(inbox, DurableInbox):
+            asked = self._link.ask(inbox.subscribe_frame)
+        else:
+            asked = self._link.ask(lambda number: Subscribe(number, inbox.number, text))
         self._standing[inbox.number] = asked
 
         def answered(future: asyncio.Future[Any]) -> None:
@@ -266,8 +332,27 @@ class Bus:
             if isinstance(error, Exception) and not isinstance(error, ConnectionLost):
                 self._inboxes.pop(inbox.number, None)
                 inbox.end(error)
+            elif error is None and not future.cancelled() and isinstance(inbox, DurableInbox):
+                inbox.stand()
 
         asked.add_done_callback(answered)
+
+    async def end_durable(self, name: str) -> None:
+        """Ends a durable subscription of the node, with all it holds; raises SubscriptionError if there is none."""
+        link = await self._present()
+        await link.request(lambda number: EndDurable(number, name))
+
+    async def dead_letters(self, name: str) -> list[DeadLetter]:
+        """What a durable subscription refused too often, the oldest first."""
+        letters: list[DeadLetter] = []
+        more = True
+        while more:
+            after = letters[-1].position if letters else 0
+            link = await self._present()
+            answer: DeadLetters = await link.request(partial(ReadDeadLetters, name=name, after=after))
+            letters += map(DeadLetter.of, answer.letters)
+            more = answer.more
+        return letters
 
     # -- the node ------------------------------------------------------------------------------------
 
@@ -307,9 +392,15 @@ class Bus:
                     self._end(error)
                     return
             else:
+                if self._is_closing:
+                    link.close()
+                    return
                 self._link = link
                 for inbox in tuple(self._inboxes.values()):
-                    self._ask_for(inbox)
+                    if inbox.closed:  # the node ended it
+                        del self._inboxes[inbox.number]
+                    else:
+                        self._ask_for(inbox)
                 self._linked.set()
                 wait_s = _WAIT_MIN_S
                 lost = await link.closed()
@@ -318,6 +409,8 @@ class Bus:
                 if lost.code in _FINAL:
                     self._end(lost)
                     return
+            if self._is_closing:  # the cancellation came together with the failure, which hid it (`wait_for` in 3.11)
+                return
             await asyncio.sleep(wait_s * (0.5 + self._random.random()))
             wait_s = min(2 * wait_s, _WAIT_MAX_S)
 
@@ -339,8 +432,10 @@ async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
                 await result
         except Exception as error:
             event.nack(f"{type(error).__name__}: {error}")
-            raise
-        event.ack()
+            if not stream.is_durable:
+                raise
+        else:
+            event.ack()
 
 
 async def _each(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:

@@ -8,14 +8,18 @@ from typing import Any
 
 from siftcast.model.errors import SiftcastError
 from siftcast.runtimes.live.connection import Connection, Outbox, Watch
+from siftcast.runtimes.live.durable_inbox import DurableInbox
 from siftcast.runtimes.live.errors import ConnectionLost, FrameError, VersionError, failure_error
 from siftcast.runtimes.live.frames import (
     FRAME_BYTES_MAX,
     VERSION,
     Acknowledge,
+    DeadLetters,
     Deliver,
     Description,
     Dropped,
+    Ended,
+    Expired,
     Failure,
     Frame,
     Heartbeat,
@@ -46,9 +50,13 @@ def dial_tcp(host: str, port: int) -> Dial:
 class Window:
     """Publishes that are under way together: how many were taken, and what went wrong first."""
 
-    __slots__ = ("_loop", "_waiter", "_wanted", "failure", "open", "taken")
+    __slots__ = ("_kept", "_loop", "_waiter", "_wanted", "durable", "failure", "lost", "open", "taken")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, durable: bool = False) -> None:
+        self.durable = durable
+        self.lost: list[bytes] = []
+        """Durable events that a connection was lost with, in order; they may be published again, and count once."""
+        self._kept: dict[int, bytes] = {}
         self.open = 0
         self.taken = 0
         self.failure: Exception | None = None
@@ -56,11 +64,20 @@ class Window:
         self._wanted = 0
         self._waiter: asyncio.Future[None] | None = None
 
-    def answer(self, failure: Exception | None) -> None:
+    def begin(self, request: int, event: bytes) -> None:
+        """One is under way."""
+        self.open += 1
+        if self.durable:
+            self._kept[request] = event
+
+    def answer(self, request: int, failure: Exception | None) -> None:
         """One was taken, or came to nothing."""
         self.open -= 1
+        kept = self._kept.pop(request, None)
         if failure is None:
             self.taken += 1
+        elif kept is not None and isinstance(failure, ConnectionLost):
+            self.lost.append(kept)
         elif self.failure is None:
             self.failure = failure
         if self._waiter is not None and self.open <= self._wanted and not self._waiter.done():
@@ -84,6 +101,7 @@ class ClientLink:
         self._inboxes = inboxes
         self._on_dropped = on_dropped
         self._pending: dict[int, asyncio.Future[Any] | Window] = {}
+        self._acknowledged: dict[int, list[int]] = {}
         self._count = 0
         self._welcome: asyncio.Future[Welcome] = loop.create_future()
         self._closed: asyncio.Future[SiftcastError] = loop.create_future()
@@ -126,6 +144,7 @@ class ClientLink:
             future.set_exception(self._failure or ConnectionLost("the connection is closed"))
             return future
         self._pending[self._count] = future
+        self._send_acknowledged()  # what is asked for may be to hear no more of the subscription
         self.connection.send(make(self._count))
         if self._full is not None:  # somebody waits for an answer, so reading must go on
             self.connection.resume_reading()
@@ -134,12 +153,12 @@ class ClientLink:
     def publish(self, event: bytes, window: Window) -> None:
         """Publishes an event as one of many; the window is told what becomes of it."""
         self._count = self._count % _REQUEST_MAX + 1
-        window.open += 1
+        window.begin(self._count, event)
         if self.is_closed:
-            window.answer(self._failure or ConnectionLost("the connection is closed"))
+            window.answer(self._count, ConnectionLost(str(self._failure or "the connection is closed")))
             return
         self._pending[self._count] = window
-        self.connection.send_bytes(publish_frame(self._count, event))
+        self.connection.send_bytes(publish_frame(self._count, event, durable=window.durable))
         if self._full is not None:
             self.connection.resume_reading()
 
@@ -170,7 +189,9 @@ class ClientLink:
         return await asyncio.shield(self._closed)
 
     def close(self) -> None:
-        """Hangs up."""
+        """Hangs up, after what was acknowledged is said."""
+        if not self.is_closed:
+            self._send_acknowledged()
         self.connection.close("closed by this end")
 
     # -- what comes in -------------------------------------------------------------------------------
@@ -186,7 +207,7 @@ class ClientLink:
             first: int = frame.first  # type: ignore[attr-defined]
             for number in range(first, first + frame.count):  # type: ignore[attr-defined]
                 self._answer(number, frame)
-        elif isinstance(frame, Subscribed | Description):
+        elif isinstance(frame, Subscribed | Description | DeadLetters):
             self._answer(frame.request, frame)
         else:
             self._receive_rare(frame)
@@ -202,19 +223,25 @@ class ClientLink:
                 self._failure = failure_error(code, message) if code != "stopping" else ConnectionLost(message)
                 self.connection.close(message)
             case Failure(request, code, message):
-                _fail(self._pending.pop(request, None), failure_error(code, message))
+                _fail(request, self._pending.pop(request, None), failure_error(code, message))
             case Heartbeat(number, echo):
                 if echo:
                     self.connection.send(Heartbeat(number))
             case Dropped(count):
                 self._on_dropped(count)
+            case Expired(number, count):
+                if number in self._inboxes:
+                    self._inboxes[number].expired += count
+            case Ended(number, code, message):
+                if number in self._inboxes:
+                    self._inboxes[number].end(failure_error(code, message))
             case _:
                 raise FrameError(f"a node does not send {type(frame).__name__} to a client")
 
     def _answer(self, number: int, frame: Frame) -> None:
         asked = self._pending.pop(number, None)
         if type(asked) is Window:
-            asked.answer(None)
+            asked.answer(number, None)
         elif asked is not None and not asked.done():  # type: ignore[union-attr]
             asked.set_result(frame)  # type: ignore[union-attr]
         if self._full is not None and not self._pending:
@@ -226,23 +253,30 @@ class ClientLink:
             inbox = self._inboxes.get(number)
             if inbox is None:  # unsubscribed while it was under way
                 continue
-            answer = None
-            if inbox.durable is not None:
-                answer = self._answerer(number, frame.position)
-            inbox.put(received_event(encoded, answer))
+            if isinstance(inbox, DurableInbox):
+                inbox.take(self, encoded, frame.position, frame.attempt)
+            else:
+                inbox.put(received_event(encoded))
             if inbox.is_full and self._full is None:
                 self._full = inbox
                 if not self._pending:
                     self.connection.pause_reading()
 
-    def _answerer(self, number: int, position: int) -> Callable[[str | None], None]:
-        def answer(reason: str | None) -> None:
-            if not self.is_closed:
-                self.connection.send(
-                    Acknowledge(number, position) if reason is None else Reject(number, position, reason)
-                )
+    def acknowledge(self, subscription: int, position: int) -> None:
+        """Says that an event was dealt with, together with others of this turn."""
+        if not self._acknowledged:
+            self._outbox.before_flush(self._send_acknowledged)
+        self._acknowledged.setdefault(subscription, []).append(position)
 
-        return answer
+    def _send_acknowledged(self) -> None:
+        acknowledged, self._acknowledged = self._acknowledged, {}
+        if not self.is_closed:
+            for subscription, positions in acknowledged.items():
+                self.connection.send(Acknowledge(subscription, tuple(positions)))
+
+    def reject(self, subscription: int, position: int, reason: str) -> None:
+        """Says that an event could not be dealt with."""
+        self.connection.send(Reject(subscription, position, reason))
 
     def made_room(self) -> None:
         """An event was taken out of an inbox; reads on if none is full any more."""
@@ -267,13 +301,13 @@ class ClientLink:
             self._welcome.set_exception(error)
             self._welcome.exception()  # looked at, should nobody else do so
         pending, self._pending = self._pending, {}
-        for asked in pending.values():
-            _fail(asked, error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+        for request, asked in pending.items():
+            _fail(request, asked, error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
 
 
-def _fail(asked: asyncio.Future[Any] | Window | None, error: SiftcastError) -> None:
+def _fail(request: int, asked: asyncio.Future[Any] | Window | None, error: SiftcastError) -> None:
     """Tells whoever asked that it came to nothing; nobody, if they have given up."""
     if isinstance(asked, Window):
-        asked.answer(error)
+        asked.answer(request, error)
     elif asked is not None and not asked.done():
         asked.set_exception(error)

@@ -70,9 +70,15 @@ class SlowConsumer(LiveError):
 
 
 class DurabilityUnavailable(LiveError):
-    """A durable subscription was asked of a node that keeps none."""
+    """Something durable was asked of a node that keeps nothing."""
 
     code = "durability-unavailable"
+
+
+class Superseded(LiveError):
+    """Another client took over a durable subscription; of one name there is one reader at a time."""
+
+    code = "superseded"
 
 
 class StoreError(LiveError):
@@ -90,7 +96,7 @@ class NetworkMismatch(LiveError):
 _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (
-        LiveError, FrameError, VersionError, ConnectionLost, Refused, SlowConsumer, DurabilityUnavailable,
+        LiveError, FrameError, VersionError, ConnectionLost, Refused, SlowConsumer, DurabilityUnavailable, Superseded,
         StoreError, NetworkMismatch, EventError, FilterError, SubscriptionError,
     )
 }  # fmt: skip

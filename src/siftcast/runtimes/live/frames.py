@@ -6,6 +6,7 @@
       │ ── Subscribe, Publish ─────▶ │ ── PeerMessage ──────────▶ │
       │ ◀─ Subscribed, Published ─── │                            │
       │ ◀──────────────── Deliver ── │                            │
+      │ ── Acknowledge, Reject ────▶ │   (durable ones)           │
 
 The first frame is a Hello with the version; an end that cannot speak it says so in a `Failure` and hangs up. Requests
 are numbered by whoever asks and answered by that number: with what was asked for, or with a `Failure` whose code is
@@ -23,6 +24,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
 
 VERSION: Final = 1
@@ -72,10 +74,11 @@ class Heartbeat(Frame, frozen=True, gc=False, tag=4):
 
 
 class Publish(Frame, frozen=True, gc=False, tag=5):
-    """An event of a client."""
+    """An event of a client. With `durable` it is answered once it is on the node's disk."""
 
     request: int
     event: msgspec.Raw
+    durable: bool = False
 
 
 class Published(Frame, frozen=True, gc=False, tag=6):
@@ -86,12 +89,20 @@ class Published(Frame, frozen=True, gc=False, tag=6):
 
 
 class Subscribe(Frame, frozen=True, gc=False, tag=7):
-    """A client wants events; it chooses the number under which they come. `durable` names one that outlives it."""
+    """A client wants events; it chooses the number under which they come. `durable` names one that outlives it.
+
+    Of a durable one at most `window` events are under way unanswered. With `start` (a position) or `since_ms` (the
+    calendar) it begins there once more. Without a policy it keeps the one it has.
+    """
 
     request: int
     subscription: int
     filter: str
     durable: str | None = None
+    window: int = 256
+    start: int | None = None
+    since_ms: float | None = None
+    policy: QueuePolicy | None = None
 
 
 class Replace(Frame, frozen=True, gc=False, tag=8):
@@ -103,14 +114,14 @@ class Replace(Frame, frozen=True, gc=False, tag=8):
 
 
 class Unsubscribe(Frame, frozen=True, gc=False, tag=9):
-    """A client wants nothing more under this number."""
+    """A client wants nothing more under this number; a durable subscription stays, and holds what comes."""
 
     request: int
     subscription: int
 
 
 class Subscribed(Frame, frozen=True, gc=False, tag=10):
-    """The answer to Subscribe, Replace and Unsubscribe."""
+    """The answer to Subscribe, Replace, Unsubscribe and EndDurable."""
 
     request: int
 
@@ -121,6 +132,7 @@ class Deliver(Frame, frozen=True, gc=False, tag=11):
     subscriptions: tuple[int, ...]
     event: msgspec.Raw
     position: int = 0
+    attempt: int = 1
 
 
 class Dropped(Frame, frozen=True, gc=False, tag=12):
@@ -130,10 +142,10 @@ class Dropped(Frame, frozen=True, gc=False, tag=12):
 
 
 class Acknowledge(Frame, frozen=True, gc=False, tag=13):
-    """A client has dealt with an event of a durable subscription."""
+    """A client has dealt with these events of a durable subscription."""
 
     subscription: int
-    position: int
+    positions: tuple[int, ...]
 
 
 class Reject(Frame, frozen=True, gc=False, tag=14):
@@ -163,6 +175,54 @@ class PeerMessage(Frame, frozen=True, gc=False, tag=17):
     message: msgspec.Raw
 
 
+class EndDurable(Frame, frozen=True, gc=False, tag=18):
+    """A client has no more use for a durable subscription; all it holds is dropped."""
+
+    request: int
+    name: str
+
+
+class ReadDeadLetters(Frame, frozen=True, gc=False, tag=19):
+    """Asks what a durable subscription refused too often, beyond a position."""
+
+    request: int
+    name: str
+    after: int = 0
+
+
+class Letter(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An event that was refused too often, how often, and the last reason."""
+
+    position: int
+    refusals: int
+    reason: str
+    event: msgspec.Raw
+
+
+class DeadLetters(Frame, frozen=True, gc=False, tag=20):
+    """The answer to ReadDeadLetters: as many as fit a frame, and whether there are more."""
+
+    request: int
+    letters: list[Letter]
+    more: bool = False
+
+
+class Expired(Frame, frozen=True, gc=False, tag=21):
+    """So many waiting events of a durable subscription were dropped, because it held more than its policy allows."""
+
+    subscription: int
+    count: int
+    reason: str
+
+
+class Ended(Frame, frozen=True, gc=False, tag=22):
+    """Nothing more comes under this number, though the client did not ask for that."""
+
+    subscription: int
+    code: str
+    message: str
+
+
 AnyFrame = (
     Hello
     | Welcome
@@ -181,6 +241,11 @@ AnyFrame = (
     | Describe
     | Description
     | PeerMessage
+    | EndDurable
+    | ReadDeadLetters
+    | DeadLetters
+    | Expired
+    | Ended
 )
 _encode = msgspec.msgpack.Encoder().encode
 _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode
@@ -191,6 +256,9 @@ SUBSCRIPTION_MAX: Final = 2**32 - 1
 # Likewise: the kind, a number of four bytes, and the event.
 _PUBLISH: Final = bytes((0x93, 5, 0xCE))
 _PUBLISH_BYTES: Final = len(_PUBLISH) + 4
+# An array of four: the same, and true.
+_PUBLISH_DURABLE: Final = bytes((0x94, 5, 0xCE))
+_TRUE: Final = b"\xc3"
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -217,7 +285,10 @@ def subscription_bytes(subscription: int) -> bytes:
     return subscription.to_bytes(4, "big")
 
 
-def publish_frame(request: int, event: bytes) -> bytes:
+def publish_frame(request: int, event: bytes, *, durable: bool = False) -> bytes:
     """A `Publish` put together from parts."""
+    if durable:
+        size = (_PUBLISH_BYTES + len(event) + len(_TRUE)).to_bytes(HEADER_BYTES, "big")
+        return b"".join((size, _PUBLISH_DURABLE, request.to_bytes(4, "big"), event, _TRUE))
     size = (_PUBLISH_BYTES + len(event)).to_bytes(HEADER_BYTES, "big")
     return b"".join((size, _PUBLISH, request.to_bytes(4, "big"), event))

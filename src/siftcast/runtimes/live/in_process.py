@@ -6,7 +6,8 @@
             assert (await anext(stream))["price"] == 88
 
 What a test sees is what production does: the same frames, limits, matcher and errors. There is no socket, no port and
-no file, and everything is gone when the block ends. `connect` gives further buses at the same node.
+no file, and everything is gone when the block ends; durable subscriptions are kept until then. `connect` gives further
+buses at the same node.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from siftcast.runtimes.live.client import Bus
 from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
 from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.logs import make_log
+from siftcast.runtimes.live.memory_store import MemoryStore
 from siftcast.runtimes.live.node import Node
 
 
@@ -41,7 +43,8 @@ class InProcessBus(Bus):
         return Bus(self._join, "in process", token=None, name=name, timeout_s=10.0)
 
     async def __aenter__(self) -> InProcessBus:
-        self._node = Node(self._file, log=make_log(LogSpec(level="error")))
+        in_memory = MemoryStore if self._file.configuration.node.data is None else None
+        self._node = Node(self._file, log=make_log(LogSpec(level="error")), make_store=in_memory)
         self._node.open()
         await super().__aenter__()
         return self

@@ -3,6 +3,9 @@
 Nodes are numbered in the order in which the configuration lists them, and all nodes lay out the same network from the
 same list; a digest of it is exchanged when two of them meet. Where nobody has measured anything, nodes of one region
 are taken to be near, and all parts of the content to be wanted alike.
+
+A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable
+nodes say to each other means nothing to the others, so it is part of the digest.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import msgspec
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import NodeId, Protocol
+from siftcast.overlays.durability import Durable, NotDurableError
 from siftcast.overlays.schemes import Layout, Scheme, scheme
 from siftcast.overlays.tables import TableFactory
 from siftcast.runtimes.live.configuration import ConfigurationFile, MemberSpec, OverlaySpec
@@ -43,7 +47,7 @@ class Overlay:
     digest: str
 
 
-def lay_out(file: ConfigurationFile, tables: TableFactory) -> Overlay:
+def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = False) -> Overlay:
     """A node's part in the network its configuration names, or in one of its own."""
     spec, node = file.configuration.overlay, file.configuration.node
     members = spec.nodes or [MemberSpec(name=node.name, address=node.listen)]
@@ -56,11 +60,15 @@ def lay_out(file: ConfigurationFile, tables: TableFactory) -> Overlay:
     layout = Layout(tree, tables, graph, plan)
     try:
         protocol = chosen.make(layout, options)(number)
+        if durable:
+            protocol = Durable(number, protocol)
+    except NotDurableError as error:
+        raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError) as error:
         raise file.error("overlay.options", str(error)) from None
     addresses = tuple(member.address for member in members)
     contacts = _contacts(chosen, layout, number)
-    return Overlay(names, number, addresses, chosen.name, protocol, contacts, _digest(spec, members))
+    return Overlay(names, number, addresses, chosen.name, protocol, contacts, _digest(spec, members, durable))
 
 
 def _configured(file: ConfigurationFile) -> tuple[Scheme, Any]:
@@ -176,7 +184,8 @@ def _contacts(chosen: Scheme, layout: Layout, number: NodeId) -> tuple[NodeId, .
     return tuple(sorted(layout.links(number).neighbours))
 
 
-def _digest(spec: OverlaySpec, members: Sequence[MemberSpec]) -> str:
+def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:
     """What two nodes of one network agree on; addresses may differ, as seen from different places."""
-    shape = [spec.scheme, sorted(spec.options.items()), spec.links, [(each.name, each.region) for each in members]]
+    listed = [(each.name, each.region) for each in members]
+    shape = [spec.scheme, sorted(spec.options.items()), spec.links, listed, durable]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

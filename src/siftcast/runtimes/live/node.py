@@ -21,12 +21,16 @@ from typing import Any
 
 from siftcast.model import Event
 from siftcast.overlays.contract import (
+    Accept,
     CancelTimer,
+    DeadLetter,
     Deliver,
     Effect,
     Effects,
+    Expire,
     InferRoute,
     MeasureDelay,
+    Offer,
     Persist,
     PersistAll,
     Persisted,
@@ -41,12 +45,15 @@ from siftcast.overlays.contract import (
     Stimulus,
     TimerFired,
 )
+from siftcast.overlays.durability import Durable
 from siftcast.runtimes.live.configuration import ConfigurationFile, parse_address
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
-from siftcast.runtimes.live.errors import FrameError, LiveError, StoreError, VersionError
+from siftcast.runtimes.live.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.errors import DurabilityUnavailable, FrameError, LiveError, StoreError, VersionError
 from siftcast.runtimes.live.frames import HELLO_BYTES_MAX, VERSION, Failure, Frame, Hello, Welcome
 from siftcast.runtimes.live.layout import lay_out
 from siftcast.runtimes.live.logs import Logger, make_log
+from siftcast.runtimes.live.memory_store import Keeper
 from siftcast.runtimes.live.peers import Peers
 from siftcast.runtimes.live.recording import Recorder
 from siftcast.runtimes.live.sessions import Session, Sessions
@@ -63,7 +70,14 @@ _NO_STORE = "the scheme must keep something; name a folder as data in [node]"
 class Node:
     """One node. Make it inside a running loop, `start` it, and `stop` it."""
 
-    def __init__(self, file: ConfigurationFile, *, log: Logger | None = None, random: Random | None = None) -> None:
+    def __init__(
+        self,
+        file: ConfigurationFile,
+        *,
+        log: Logger | None = None,
+        random: Random | None = None,
+        make_store: Callable[[Callable[[Reported], None]], Keeper] | None = None,
+    ) -> None:
         configuration = file.configuration
         self.configuration = configuration
         self.loop = asyncio.get_running_loop()
@@ -76,12 +90,17 @@ class Node:
         self._incarnation = secrets.token_hex(4)
         data = None if configuration.node.data is None else file.beside(configuration.node.data)
         self._tables = SettledTables(self.loop)
-        self._overlay = lay_out(file, self._tables.table)
+        self._store: Keeper | None = None
+        if make_store is not None:
+            self._store = make_store(self._report_written)
+        elif data is not None:
+            self._store = Store(data / "store.sqlite", self._report_written, self.log)
+        self._overlay = lay_out(file, self._tables.table, durable=self._store is not None)
         self._protocol = self._overlay.protocol
         self._watch = Watch(self.loop, configuration.heartbeat.interval_ms)
-        self._store = None if data is None else Store(data / "store.sqlite", self._report_written, self.log)
         self.sessions = Sessions(self.outbox, configuration.slow_consumers, data)
         self.peers = Peers(self, self._overlay, Random(self._incarnation) if random is None else random)
+        self._durable = DurableClients(self, self._protocol) if isinstance(self._protocol, Durable) else None
         recording = configuration.recording
         self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -110,7 +129,12 @@ class Node:
 
     def open(self) -> None:
         """Gives the protocol what was kept; `start` does so before it listens."""
-        self.tell(Started({} if self._store is None else self._store.open(), time.time() * 1_000))
+        clock_ms = time.time() * 1_000
+        if self._store is None:
+            self.tell(Started({}, clock_ms))
+            return
+        kept = self._store.open()
+        self.tell(Started(kept, clock_ms, bool(self._store.damaged)))
 
     async def stop(self) -> None:
         """Stops listening, tells clients, hangs up, and writes what must be kept."""
@@ -206,15 +230,31 @@ class Node:
 
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""
-        self.published += 1
-        if not event.id:
-            id = f"{self.configuration.node.name}.{self._incarnation}.e{self.published}"
-            named = Event(event.attributes, id, event.source, event.time, event.payload)
-            event = decode_event(encode_event(named))
+        event = self._named(event)
         for effect in self.tell(PublishRequested(event)):
             if type(effect) is Refuse and effect.request == event.id:
                 return effect.reason
         return None
+
+    def publish_durable(self, event: WireEvent, source: str, answer: Answer) -> None:
+        """Publishes an event of a client that is answered when it is safe; order is kept among those of a source."""
+        self.durable_clients().publish(self._named(event, source), answer)
+
+    def durable_clients(self) -> DurableClients:
+        """Who was promised something; raises DurabilityUnavailable if this node keeps nothing."""
+        if self._durable is None:
+            raise DurabilityUnavailable("this node keeps nothing on disk; name a folder as data in its [node] table")
+        return self._durable
+
+    def _named(self, event: WireEvent, source: str = "") -> WireEvent:
+        """The event with an id, and with a source if one is given; as it is, if it has them."""
+        self.published += 1
+        if event.id and (event.source or not source):
+            return event
+        id = event.id or f"{self.configuration.node.name}.{self._incarnation}.e{self.published}"
+        return decode_event(
+            encode_event(Event(event.attributes, id, event.source or source, event.time, event.payload))
+        )
 
     def tell(self, stimulus: Stimulus) -> Effects:
         """Tells the protocol what happened, and does what it wants done; returns the effects."""
@@ -228,6 +268,11 @@ class Node:
                 self.sessions.deliver(effect.event, effect.subscriptions)  # type: ignore[attr-defined]
             elif kind is SendMessage:
                 self.peers.send(effect.message, effect.destinations)  # type: ignore[attr-defined]
+            elif (kind is Accept or kind is Offer) and self._durable is not None:
+                if kind is Accept:
+                    self._durable.answer(effect.request, None)  # type: ignore[attr-defined]
+                else:
+                    self._durable.offer(effect)  # type: ignore[arg-type]
             elif kind is not Spent:
                 self._carry_out_rare(effect)
         return effects
@@ -252,7 +297,12 @@ class Node:
             case InferRoute(peer):  # sockets do not tell their way
                 self.loop.call_soon(self.tell, RouteInferred(peer, ()))
             case Refuse(request, reason):
-                self.log.info("refused", request=request, reason=reason)
+                if self._durable is None or not self._durable.answer(request, reason):
+                    self.log.info("refused", request=request, reason=reason)
+            case DeadLetter() if self._durable is not None:
+                self._durable.bury(effect)
+            case Expire() if self._durable is not None:
+                self._durable.expire(effect)
             case _:
                 raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
 
@@ -289,7 +339,7 @@ class Node:
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
             "state": dict(self._protocol.state()),
-            "subscriptions": self.sessions.describe(),
+            "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
         }
 
 

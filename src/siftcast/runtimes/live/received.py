@@ -22,10 +22,24 @@ OVERFLOW_FACTOR = 10
 
 
 class ReceivedEvent(WireEvent):
-    """An event as a subscriber gets it. One of an ephemeral subscription needs no acknowledgement."""
+    """An event as a subscriber gets it. One of an ephemeral subscription needs no acknowledgement.
 
-    __slots__ = ("_answer",)
+    One of a durable subscription has a position, from which it can be replayed, and counts how often it was offered.
+    """
+
+    __slots__ = ("_answer", "attempt", "position")
     _answer: Callable[[str | None], None] | None
+    attempt: int
+    position: int
+
+    @property
+    def answers(self) -> Callable[[str | None], None] | None:
+        """Who is told None for an acknowledgement, or the reason of a refusal."""
+        return self._answer
+
+    def answer_with(self, answer: Callable[[str | None], None]) -> None:
+        """Says who is to be told."""
+        _set_answer(self, answer)
 
     def ack(self) -> None:
         """Says that the event was dealt with, so that a durable subscription does not deliver it again."""
@@ -38,20 +52,24 @@ class ReceivedEvent(WireEvent):
             self._answer(reason)
 
 
-_set_answer = ReceivedEvent.__dict__["_answer"].__set__
+_set_answer, _set_attempt, _set_position = (
+    ReceivedEvent.__dict__[name].__set__ for name in ("_answer", "attempt", "position")
+)
 
 
-def received_event(encoded: bytes, answer: Callable[[str | None], None] | None = None) -> ReceivedEvent:
-    """The event behind bytes, with the way back for its acknowledgement."""
+def received_event(encoded: bytes, *, position: int = 0, attempt: int = 1) -> ReceivedEvent:
+    """The event behind bytes; nobody is told of its acknowledgement yet."""
     event = ReceivedEvent(decode_wire(encoded), encoded)
-    _set_answer(event, answer)
+    _set_answer(event, None)
+    _set_position(event, position)
+    _set_attempt(event, attempt)
     return event
 
 
 class Inbox:
     """The events of one subscription that wait to be looked at."""
 
-    __slots__ = ("buffer", "closed", "dropped", "durable", "error", "events", "filter", "number", "waiter")
+    __slots__ = ("buffer", "closed", "dropped", "durable", "error", "events", "expired", "filter", "number", "waiter")
 
     def __init__(self, number: int, filter: Filter, durable: str | None, buffer: int) -> None:
         self.number = number
@@ -60,6 +78,7 @@ class Inbox:
         self.buffer = buffer
         self.events: deque[ReceivedEvent] = deque()
         self.dropped = 0
+        self.expired = 0
         self.closed = False
         self.error: Exception | None = None
         self.waiter: asyncio.Future[None] | None = None
@@ -122,6 +141,16 @@ class EventStream(AsyncIterator[ReceivedEvent]):
         """How many events came while too many waited already."""
         return self._inbox.dropped
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether the node holds the events until they are acknowledged."""
+        return self._inbox.durable is not None
+
+    @property
+    def expired(self) -> int:
+        """How many events of a durable subscription its limits dropped while this stream was there."""
+        return self._inbox.expired
+
     async def ready(self) -> Self:
         """Waits until the subscription stands: events published from now on are seen."""
         await self._source.subscribed(self._inbox)
@@ -150,7 +179,7 @@ class EventStream(AsyncIterator[ReceivedEvent]):
         return event
 
     def close(self) -> None:
-        """Unsubscribes; events that wait can still be taken."""
+        """Unsubscribes; events that wait can still be taken. A durable subscription stays at the node, for later."""
         if not self._inbox.closed:
             self._inbox.end()
             self._source.forget(self._inbox)

@@ -27,18 +27,23 @@ from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import SubscribeRequested, UnsubscribeRequested
 from siftcast.runtimes.live.configuration import SlowConsumerSpec
 from siftcast.runtimes.live.connection import Connection, Outbox
-from siftcast.runtimes.live.errors import DurabilityUnavailable, FrameError, Refused, SlowConsumer
+from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
 from siftcast.runtimes.live.frames import (
     SUBSCRIPTION_MAX,
+    Acknowledge,
     Deliver,
     Describe,
     Description,
     Dropped,
+    EndDurable,
+    Ended,
     Failure,
     Frame,
     Heartbeat,
     Publish,
     Published,
+    ReadDeadLetters,
+    Reject,
     Replace,
     Subscribe,
     Subscribed,
@@ -58,6 +63,7 @@ class ClientSubscription:
     """A subscription of a connected client."""
 
     __slots__ = ("bytes", "connection", "filter", "id", "number", "session")
+    is_durable = False
 
     def __init__(self, session: Session, number: int, id: str, filter: Filter) -> None:
         self.session = session
@@ -66,6 +72,9 @@ class ClientSubscription:
         self.bytes = subscription_bytes(number)
         self.id = id
         self.filter = filter
+
+    def resume(self) -> None:
+        """There is room again on the connection."""
 
 
 class Sessions:
@@ -158,6 +167,8 @@ class Session:
             Replace: self._replace,
             Unsubscribe: self._unsubscribe,
             Describe: self._describe,
+            EndDurable: self._end_durable,
+            ReadDeadLetters: self._read_dead_letters,
         }
         self._sessions.open.add(self)
 
@@ -170,6 +181,8 @@ class Session:
         elif kind is Heartbeat:
             if frame.echo:  # type: ignore[attr-defined]
                 self.connection.send(Heartbeat(frame.number))  # type: ignore[attr-defined]
+        elif isinstance(frame, Acknowledge | Reject):
+            self._take_answer(frame)
         elif kind in self._requests:
             try:
                 self._requests[kind](frame)
@@ -181,15 +194,27 @@ class Session:
     def _publish(self, frame: Publish) -> None:
         try:
             event = decode_event(bytes(frame.event), self._node.event_limits)
+            if frame.durable:
+                self._node.publish_durable(event, self.name, lambda reason: self._answer_publish(frame.request, reason))
+                return
             reason = self._node.publish(event)
-            if reason is not None:
-                raise Refused(reason)
         except SiftcastError as error:
-            self.connection.send(Failure(frame.request, error.code, str(error)))
+            self.refuse(frame.request, error)
+            return
+        self._answer_publish(frame.request, reason)
+
+    def _answer_publish(self, request: int, reason: str | None) -> None:
+        if reason is not None:
+            self.refuse(request, Refused(reason))
             return
         if not self._accepted:
             self._node.outbox.before_flush(self._confirm)
-        self._accepted.append(frame.request)
+        self._accepted.append(request)
+
+    def refuse(self, request: int, error: SiftcastError) -> None:
+        """Tells the client that a request came to nothing."""
+        if not self.connection.closing:
+            self.connection.send(Failure(request, error.code, str(error)))
 
     def _confirm(self) -> None:
         """Answers the publishes of this turn, those with consecutive numbers together."""
@@ -200,8 +225,6 @@ class Session:
         self._accepted.clear()
 
     def _subscribe(self, frame: Subscribe) -> None:
-        if frame.durable is not None:
-            raise DurabilityUnavailable("this node keeps no durable subscriptions; subscribe without a name")
         if frame.subscription in self._subscriptions:
             raise SubscriptionError(f"subscription {frame.subscription} exists already; replace it, or choose another")
         if not 0 <= frame.subscription <= SUBSCRIPTION_MAX:
@@ -210,28 +233,82 @@ class Session:
         if len(self._subscriptions) >= limit:
             raise SubscriptionError(f"a client may have {limit:,} subscriptions")
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        if frame.durable is not None:
+            self._node.durable_clients().subscribe(self, frame, filter_)
+            return
         id = f"{self._serial}.{frame.subscription}"
         subscription = ClientSubscription(self, frame.subscription, id, filter_)
-        self._subscriptions[frame.subscription] = subscription
-        self.has_several = len(self._subscriptions) > 1
+        self.hold(subscription)
         self._sessions.add(subscription)
         self._node.tell(SubscribeRequested((Subscription(id, filter_, self.name),)))
-        self.connection.send(Subscribed(frame.request))
+        self.confirm_subscription(frame.request)
+
+    def hold(self, subscription: ClientSubscription) -> None:
+        """Has a number of this client stand for a subscription."""
+        self._subscriptions[subscription.number] = subscription
+        self.has_several = len(self._subscriptions) > 1
+
+    def holds(self, subscription: ClientSubscription) -> bool:
+        """Whether a number still stands for this subscription."""
+        return self._subscriptions.get(subscription.number) is subscription
+
+    def drop(self, subscription: ClientSubscription) -> None:
+        """Frees the number of a subscription."""
+        if self.holds(subscription):
+            del self._subscriptions[subscription.number]
+            self.has_several = len(self._subscriptions) > 1
+
+    def lose(self, subscription: ClientSubscription, error: SiftcastError) -> None:
+        """A subscription is taken from this client."""
+        self.drop(subscription)
+        if not self.connection.closing:
+            self.connection.send(Ended(subscription.number, error.code, str(error)))
+
+    def confirm_subscription(self, request: int) -> None:
+        """Tells the client that what it asked for stands."""
+        self.connection.send(Subscribed(request))
 
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        if subscription.is_durable:
+            self._node.durable_clients().replace(subscription, filter_, lambda why: self._replaced(frame, why))
+            return
         subscription.filter = filter_
         self._node.tell(SubscribeRequested((Subscription(subscription.id, filter_, self.name),)))
-        self.connection.send(Subscribed(frame.request))
+        self.confirm_subscription(frame.request)
+
+    def _replaced(self, frame: Replace, reason: str | None) -> None:
+        if reason is not None:
+            self.refuse(frame.request, Refused(reason))
+        elif not self.connection.closing:
+            self.confirm_subscription(frame.request)
 
     def _unsubscribe(self, frame: Unsubscribe) -> None:
         subscription = self._known(frame.subscription)
-        del self._subscriptions[frame.subscription]
-        self.has_several = len(self._subscriptions) > 1
-        self._node.tell(UnsubscribeRequested((subscription.id,)))
-        self._sessions.discard(subscription.id)
-        self.connection.send(Subscribed(frame.request))
+        self.drop(subscription)
+        if subscription.is_durable:
+            self._node.durable_clients().detach(subscription)
+        else:
+            self._node.tell(UnsubscribeRequested((subscription.id,)))
+            self._sessions.discard(subscription.id)
+        self.confirm_subscription(frame.request)
+
+    def _take_answer(self, frame: Acknowledge | Reject) -> None:
+        subscription = self._subscriptions.get(frame.subscription)
+        if subscription is None or not subscription.is_durable:  # unsubscribed while it was under way
+            return
+        if isinstance(frame, Acknowledge):
+            self._node.durable_clients().acknowledge(subscription, frame)
+        else:
+            self._node.durable_clients().reject(subscription, frame)
+
+    def _end_durable(self, frame: EndDurable) -> None:
+        self._node.durable_clients().end(frame)
+        self.confirm_subscription(frame.request)
+
+    def _read_dead_letters(self, frame: ReadDeadLetters) -> None:
+        self.connection.send(self._node.durable_clients().dead_letters(frame))
 
     def _known(self, number: int) -> ClientSubscription:
         subscription = self._subscriptions.get(number)
@@ -282,6 +359,8 @@ class Session:
         if self._dropped:
             self.connection.send(Dropped(self._dropped))
             self._dropped = 0
+        for subscription in self._subscriptions.values():
+            subscription.resume()
 
     def _go_on(self) -> None:
         """Takes more from the file, unless what was taken last still fills the queue: then it is resumed later."""
@@ -294,6 +373,10 @@ class Session:
     def connection_closed(self, reason: str) -> None:
         self._node.closed(self.connection)
         self._sessions.open.discard(self)
+        for each in tuple(self._subscriptions.values()):
+            if each.is_durable:
+                self.drop(each)
+                self._node.durable_clients().detach(each)
         ids = tuple(each.id for each in self._subscriptions.values())
         self._subscriptions.clear()
         if self._spill is not None:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from siftcast.model.filter import AnyFilter
+from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.client import BUFFER, AnyEvent, Bus, EventHandler, connect
+from siftcast.runtimes.live.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.received import EventStream, ReceivedEvent
 
@@ -62,19 +65,31 @@ class SyncBus:
         """Deliveries that the node dropped because this client did not keep up."""
         return self._bus.dropped
 
-    def publish(self, event: AnyEvent) -> str:
-        """Publishes an event and waits until the node has taken it; returns the event's id."""
-        return self.run(self._bus.publish(event))
+    def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
+        """Publishes an event and waits until the node has taken it, or has it on disk; returns the event's id."""
+        return self.run(self._bus.publish(event, durable=durable))
 
-    def publish_many(self, events: Iterable[AnyEvent], *, progress: Callable[[int], None] | None = None) -> int:
+    def publish_many(
+        self, events: Iterable[AnyEvent], *, durable: bool = False, progress: Callable[[int], None] | None = None
+    ) -> int:
         """Publishes events, many at a time; returns how many. `events` is read in the bus's thread."""
-        return self.run(self._bus.publish_many(events, progress=progress))
+        return self.run(self._bus.publish_many(events, durable=durable, progress=progress))
 
-    def subscribe(self, filter: AnyFilter, durable: str | None = None, *, buffer: int = BUFFER) -> SyncStream:
+    def subscribe(
+        self,
+        filter: AnyFilter,
+        durable: str | None = None,
+        *,
+        start: int | None = None,
+        since: datetime | None = None,
+        policy: QueuePolicy | None = None,
+        buffer: int = BUFFER,
+    ) -> SyncStream:
         """A stream of the events that match; it stands when this returns."""
 
         async def open_stream() -> EventStream:
-            return await self._bus.subscribe(filter, durable, buffer=buffer).ready()
+            stream = self._bus.subscribe(filter, durable, start=start, since=since, policy=policy, buffer=buffer)
+            return await stream.ready()
 
         return SyncStream(self, self.run(open_stream()))
 
@@ -95,6 +110,14 @@ class SyncBus:
     def wait(self) -> None:
         """Waits while handlers work (`on`); raises what one of them raises."""
         self.run(self._bus.wait())
+
+    def end_durable(self, name: str) -> None:
+        """Ends a durable subscription of the node, with all it holds."""
+        self.run(self._bus.end_durable(name))
+
+    def dead_letters(self, name: str) -> list[DeadLetter]:
+        """What a durable subscription refused too often, the oldest first."""
+        return self.run(self._bus.dead_letters(name))
 
     def describe(self) -> dict[str, Any]:
         """What the node says about itself."""
@@ -145,7 +168,7 @@ class SyncStream(Iterator[ReceivedEvent]):
         event = self._bus.run(take())
         if event is None:
             raise StopIteration
-        return event
+        return answered_in(event, self._bus.call)
 
     def replace(self, filter: AnyFilter) -> None:
         """Asks for something else from now on."""
