@@ -66,6 +66,7 @@ bench-compare: setup  ## Compare the benchmarks of the work tree with those of B
 reproduce: setup  ## Regenerate the papers' experiments (resumes; ARGS=--quick for a short look)
 	$(BIN)/siftcast reproduce lookup-reuse $(ARGS)
 	$(BIN)/siftcast reproduce kyra $(ARGS)
+	$(BIN)/siftcast reproduce clustering $(ARGS)
 
 soak: setup  ## Run the tests with many random examples (takes long)
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -n auto $(ARGS)

@@ -21,5 +21,5 @@ def _study(folder: str) -> Callable[[], Study]:
     return load
 
 
-STUDIES = {"kyra": _study("kyra"), "lookup-reuse": _study("lookup_reuse")}
+STUDIES = {"kyra": _study("kyra"), "lookup-reuse": _study("lookup_reuse"), "clustering": _study("clustering")}
 """Papers by name; loaded when asked for, as they import what draws figures."""

@@ -14,7 +14,7 @@ from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Paper = Literal["kyra", "lookup-reuse"]
+Paper = Literal["kyra", "lookup-reuse", "clustering"]
 
 
 def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None) -> int:
@@ -30,7 +30,7 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
     paper
         Which paper.
     figure
-        Only what one row needs, as in K8 or L2.
+        Only what one row needs, as in K8, L2 or C3.
     quick
         Few seeds and small sizes: minutes instead of an hour, and rough numbers.
     output
