@@ -143,7 +143,8 @@ def _cost(runs: dict[str, list[Result]], scheme: str) -> Verdict:
         f"notification cost with {scheme}, below OV-RTree's while hot spots move",
         "shape",
         f"{PUBLISHED[scheme]} % less",
-        f"{abs(saved):.0f} % {'less' if saved > 0 else 'more'} ({cost[scheme]:.2f} beside {cost['ov_rtree']:.2f} messages)",
+        f"{abs(saved):.0f} % {'less' if saved > 0 else 'more'} "
+        f"({cost[scheme]:.2f} beside {cost['ov_rtree']:.2f} messages)",
         spread_of(savings(runs, scheme)),
         saved > 0 and cheaper == "filtering",
         note=f"Control traffic is {100 * mean(runs[scheme], 'control_share'):.0f} % of it; {other} costs "
