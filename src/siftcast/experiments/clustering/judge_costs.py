@@ -1,4 +1,4 @@
-"""Rows C5, C6 and C8: time and messages. What must hold was written before anything was measured.
+"""Rows C5, C6 and C8: time and messages. What must hold was written after small trials, before full sizes.
 
 C5   with full decompositions, two levels and 50 % landmarks save 86 % (RAssoc) and 90 % (NCut) or more, four levels
      more than 99 % with some share of landmarks
