@@ -181,7 +181,7 @@ objects in the simulator.
 
 The thesis is silent on these, or contradicts itself. They were fixed after small trials and before full sizes were
 measured, except: C1 is judged with 50 clusters, too, since one seed with five was seen; C2 with uniform events was made
-stricter; C8 has a row for each variant since one seed was seen, and newcomers are placed by what they would have matched
+stricter; C8 has a row a variant since one seed was seen, and newcomers are placed by what they would have matched
 since a first run put them apart; wide local spaces (C3) and newcomers at any peer (C8) were added to explain, and only
 stand in notes.
 
