@@ -34,6 +34,8 @@ from siftcast.interfaces.cli.spark_planning import partition, statistics
 from siftcast.interfaces.cli.spark_stream import stream
 from siftcast.interfaces.cli.subscribe_command import subscribe, subscriptions
 from siftcast.interfaces.cli.terminal import err
+from siftcast.interfaces.cli.token_command import token_app
+from siftcast.interfaces.cli.trace_command import trace
 from siftcast.model import SiftcastError
 
 _LINES_MAX = 12
@@ -50,9 +52,12 @@ app = App(
     version=f"siftcast {__version__}",
     suppress_keyboard_interrupt=False,
 )
-for command in (match, explain, check, generate, serve, publish, subscribe, subscriptions, simulate, reproduce, demo):
+for command in (
+    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, simulate, reproduce, demo,
+):  # fmt: skip
     app.command(command)
 app.command(network_app)
+app.command(token_app)
 for spark_command in (stream, statistics, partition, cluster):
     spark_app.command(spark_command)
 app.command(spark_app)

@@ -8,23 +8,25 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
 from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.rejections import RejectedFile
 from siftcast.interfaces.cli.terminal import err, out
+from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema
 from siftcast.model.event import decode_attributes
 
+if TYPE_CHECKING:
+    from siftcast.runtimes.live.client import Bus
+
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-DEFAULT_URL = "siftcast://127.0.0.1:7007"
-WAIT_S = 3.0
-"""How long a command waits for a node: long enough for one that is just starting."""
 _CHUNK_BYTES = 65_536
 
 
@@ -36,6 +38,8 @@ def publish(
     format: Literal["jsonl", "csv"] = "jsonl",
     schema: Path | None = None,
     token: str | None = None,
+    authorities: Path | None = None,
+    dry_run: Flag = False,
     rejected_to: Path | None = None,
     durable: Flag = False,
     quiet: Flag = False,
@@ -59,7 +63,11 @@ def publish(
     schema
         A TOML file with the types of the attributes. Without it types are those of the file, or guessed.
     token
-        Says who publishes.
+        Says who publishes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    dry_run
+        Publish nothing; show which subscriptions at which nodes each event would reach, and why not the others.
     rejected_to
         A folder for the .rejected file, instead of the folder of the input.
     durable
@@ -68,7 +76,6 @@ def publish(
     quiet
         Say nothing unless something is wrong.
     """
-    from siftcast.runtimes.live.client import connect
     from siftcast.runtimes.live.node import run
 
     types = None if schema is None else Schema.load(schema)
@@ -90,17 +97,30 @@ def publish(
             task = progress.add_task("", total=None, taken=0)
 
             async def send() -> int:
-                async with connect(to, token=token, name="siftcast publish", timeout_s=WAIT_S) as bus:
+                async with call_node(to, "siftcast publish", token=token, authorities=authorities) as bus:
+                    if dry_run:
+                        return await _try_each(bus, source)
                     return await bus.publish_many(
                         source, durable=durable, progress=lambda taken: progress.update(task, taken=taken)
                     )
 
             taken: int = run(send())
-        if not quiet:
+        if not quiet and not dry_run:
             out().print(Text(f"{taken:,} events published to {to}"), soft_wrap=True)
         if rejected.count:
             err().print(Text(f"{rejected.count:,} rows rejected, see {rejected.path}", "yellow"), soft_wrap=True)
         return REJECTED if rejected.count else OK
+
+
+async def _try_each(bus: Bus, source: AsyncIterator[Event] | Iterator[Event]) -> int:
+    """Says what would become of each event; returns how many there were."""
+    from siftcast.runtimes.live.client import each_event
+
+    number = 0
+    async for event in each_event(source):
+        number += 1
+        print_reach(number, await bus.dry_run(event))
+    return number
 
 
 def _from_blocks(reader: object) -> Iterator[Event]:

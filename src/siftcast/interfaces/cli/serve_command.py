@@ -103,5 +103,5 @@ def _say_ready(node: Node) -> None:
     from siftcast.runtimes.live.local_network import READY
 
     console = out()
-    console.print(Text(f"{READY}siftcast://{node.address}"), soft_wrap=True)
+    console.print(Text(f"{READY}{node.url}"), soft_wrap=True)
     console.file.flush()

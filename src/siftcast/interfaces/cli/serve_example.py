@@ -7,8 +7,9 @@ EXAMPLE = """\
 [node]
 name = "node"                   # letters, digits, '-' and '_'
 listen = "127.0.0.1:7007"       # port 0: one that is free
-allow_remote = false            # true to listen where other machines can reach it
+allow_remote = false            # true to listen where other machines can reach it; needs principals and [tls]
 # data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives
+# token_file = "node.token"     # how this node tells other nodes who it is; needed where there are principals
 
 [limits]
 frame_bytes_max = 1048576       # one frame of a client
@@ -39,6 +40,22 @@ scheme = "filter-based"         # filter-based, kyra, match-early, broadcast, un
 # name = "node"
 # address = "127.0.0.1:7007"
 # region = "here"               # nodes of one region are near each other
+
+# [tls]                         # left out: nothing is encrypted
+# certificate = "node.pem"      # this node's certificate, and those up to its authority
+# key = "node.key"              # not encrypted
+# authorities = "authority.pem" # who signs the other nodes' certificates; left out: those this machine knows
+
+# [[principal]]                 # who may do what (siftcast token new); left out: everyone on this machine, everything
+# name = "desk"
+# token_hash = "sha256:…"
+# publish = "price > 0"         # may publish what matches; left out: nothing
+# subscribe = "symbol = 'IBM'"  # may subscribe within this; left out: nothing
+# see = false                   # may see what others subscribe to, dry runs and traces
+# node = false                  # is another node, of this name
+
+[tracing]
+rows_max = 10000                # so much of what happened to events is remembered for siftcast trace; 0: nothing
 
 # [recording]                   # left out: nothing is recorded
 # folder = "trace"              # what happened, as Parquet files, written when the node stops

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -14,8 +15,8 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
 from siftcast.interfaces.cli.outcome import OK
-from siftcast.interfaces.cli.publish_command import DEFAULT_URL, WAIT_S
 from siftcast.interfaces.cli.terminal import err, facts, out, shorten
 from siftcast.model import Filter, SubscriptionError
 
@@ -34,6 +35,7 @@ def subscribe(
     at: str = DEFAULT_URL,
     count: int | None = None,
     token: str | None = None,
+    authorities: Path | None = None,
     durable: str | None = None,
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     envelope: Flag = False,
@@ -54,7 +56,9 @@ def subscribe(
     count
         Stop after so many events; without it, on Ctrl-C.
     token
-        Says who subscribes.
+        Says who subscribes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     durable
         The name of a subscription that outlives this command, at a node that has a data folder.
     from
@@ -75,7 +79,7 @@ def subscribe(
     def open_stream(bus: Bus) -> EventStream:
         return bus.subscribe(wanted, durable, start=start, since=since)
 
-    run(_print_events(open_stream, at, count, token, envelope=envelope, quiet=quiet))
+    run(_print_events(open_stream, at, count, token, authorities, envelope=envelope, quiet=quiet))
     return OK
 
 
@@ -94,12 +98,11 @@ async def _print_events(
     at: str,
     count: int | None,
     token: str | None,
+    authorities: Path | None,
     *,
     envelope: bool,
     quiet: bool,
 ) -> None:
-    from siftcast.runtimes.live.client import connect
-
     task = asyncio.current_task()
     assert task is not None
     stopped = False
@@ -113,7 +116,7 @@ async def _print_events(
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
         async with (
-            connect(at, token=token, name="siftcast subscribe", timeout_s=WAIT_S) as bus,
+            call_node(at, "siftcast subscribe", token=token, authorities=authorities) as bus,
             open_stream(bus) as stream,
         ):
             if not quiet:
@@ -139,6 +142,7 @@ def subscriptions(
     *,
     at: str = DEFAULT_URL,
     token: str | None = None,
+    authorities: Path | None = None,
     dead_letters: str | None = None,
     end: str | None = None,
     json: Flag = False,
@@ -152,7 +156,9 @@ def subscriptions(
     at
         The node.
     token
-        Says who asks.
+        Says who asks; its principal needs see = true, but for durable subscriptions of its own.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     dead_letters
         Print, one JSON object a line, what the durable subscription of this name refused too often, with the reasons.
     end
@@ -160,15 +166,14 @@ def subscriptions(
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.client import connect
     from siftcast.runtimes.live.node import run
 
     async def ask() -> dict[str, Any]:
-        async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
+        async with call_node(at, "siftcast subscriptions", token=token, authorities=authorities) as bus:
             return await bus.describe()
 
     async def ask_about(name: str) -> list[DeadLetter]:
-        async with connect(at, token=token, name="siftcast subscriptions", timeout_s=WAIT_S) as bus:
+        async with call_node(at, "siftcast subscriptions", token=token, authorities=authorities) as bus:
             if end is None:
                 return await bus.dead_letters(name)
             await bus.end_durable(name)

@@ -5,6 +5,8 @@ connection.py       one connection as frames: cutting, batched writes, heartbeat
 node.py             stimuli in, effects out
 sessions.py         clients: subscriptions, deliveries, slow consumers (spill.py: on disk)
 peers.py            other nodes: calling, losing, finding
+rights.py           who may do what; tls.py encryption
+inquiries.py        questions to all nodes: reach.py (a dry run), hops.py and event_trace.py (where an event went)
 layout.py           from a configuration to a part in an overlay
 settling.py         routing tables that index themselves when there is time
 store.py            what must survive a crash (salvage.py: after damage)

@@ -33,10 +33,11 @@ from siftcast.model import Event, EventError, Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.overlays.contract import QueuePolicy
-from siftcast.runtimes.live.client_link import ClientLink, Dial, Window, dial_tcp
-from siftcast.runtimes.live.configuration import DEFAULT_PORT
+from siftcast.runtimes.live.client_link import ClientLink, Window
+from siftcast.runtimes.live.configuration import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox
 from siftcast.runtimes.live.errors import ConnectionLost, LiveError
+from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.frames import (
     VERSION,
     DeadLetters,
@@ -44,13 +45,17 @@ from siftcast.runtimes.live.frames import (
     Description,
     EndDurable,
     Hello,
+    Inquire,
     Publish,
+    Question,
     ReadDeadLetters,
     Replace,
     Subscribe,
     Unsubscribe,
 )
+from siftcast.runtimes.live.reach import Reach, reach_of
 from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
+from siftcast.runtimes.live.tls import Dial, Trust, client_context, dial_tcp
 from siftcast.runtimes.live.wire_events import encode_event, encode_fields
 
 AnyEvent = Event | Mapping[str, object]
@@ -58,14 +63,28 @@ EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
 BUFFER = 1_000
 _WINDOW = 1_000
 _WAIT_MIN_S, _WAIT_MAX_S = 0.05, 2.0
-_FINAL = frozenset({"version", "unauthorised"})
+_FINAL = frozenset({"version", "unauthorised", "untrusted-node"})
 """Failures that calling again would not change."""
 
 
-def connect(url: str, *, token: str | None = None, name: str = "", timeout_s: float = 10.0) -> Bus:
-    """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it."""
+def connect(
+    url: str, *, token: str | None = None, tls: Trust | None = None, name: str = "", timeout_s: float = 10.0
+) -> Bus:
+    """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it.
+
+    With `siftcasts://` or `tls` the connection is encrypted: `tls` is a file with the authorities to believe, an
+    SSLContext, or True for the machine's own authorities. `token` says who connects.
+    """
     host, port = parse_url(url)
-    return Bus(dial_tcp(host, port), url, token=token, name=name, timeout_s=timeout_s)
+    encrypted = urlsplit(url).scheme == "siftcasts"
+    if encrypted and tls is False:
+        raise LiveError(f"{url} is encrypted; leave tls out, or write siftcast://")
+    if tls is None or tls is False:
+        tls = encrypted
+    if token and tls is False and not is_loopback(host):
+        raise LiveError(f"the token would travel readable to {host}; write siftcasts://{host}:{port}")
+    context = None if tls is False else client_context(tls)
+    return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s)
 
 
 def parse_url(url: str) -> tuple[str, int]:
@@ -75,7 +94,7 @@ def parse_url(url: str) -> tuple[str, int]:
         port = parts.port
     except ValueError as error:
         raise LiveError(f"'{url}' is no address: {error}") from None
-    if parts.scheme != "siftcast" or not parts.hostname or parts.path not in ("", "/"):
+    if parts.scheme not in ("siftcast", "siftcasts") or not parts.hostname or parts.path not in ("", "/"):
         raise LiveError(f"'{url}' is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}")
     return parts.hostname, DEFAULT_PORT if port is None else port
 
@@ -178,7 +197,7 @@ class Bus:
     ) -> int:
         """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
         batch = Window(asyncio.get_running_loop(), durable=durable)
-        async for event in _each(events):
+        async for event in each_event(events):
             encoded = self._encoded(event, durable=durable)[1]
             if batch.lost:
                 await self._publish_again(batch)
@@ -362,6 +381,22 @@ class Bus:
         answer: Description = await link.request(Describe)
         return answer.facts
 
+    async def dry_run(self, event: AnyEvent) -> Reach:
+        """Which subscriptions at all nodes an event would reach, and why not others; nothing is published."""
+        encoded = self._encoded(event, durable=False)[1]
+        facts = await self._inquire("reach", encoded)
+        return reach_of(facts["answers"], facts["silent"])
+
+    async def trace(self, event: str) -> EventTrace:
+        """What the nodes remember of an event, by its id: the way it took, hop by hop."""
+        facts = await self._inquire("trace", event.encode("utf-8", "replace"))
+        return follow(event, facts["answers"], facts["silent"])
+
+    async def _inquire(self, question: Question, content: bytes) -> dict[str, Any]:
+        link = await self._present()
+        answer: Description = await link.request(lambda number: Inquire(number, question, content))
+        return answer.facts
+
     # -- the connection ------------------------------------------------------------------------------
 
     async def _present(self) -> ClientLink:
@@ -438,7 +473,8 @@ async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
             event.ack()
 
 
-async def _each(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
+async def each_event(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
+    """Events one by one, whichever way they come."""
     if isinstance(events, AsyncIterable):
         async for event in events:
             yield event

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from siftcast.model.errors import SiftcastError
@@ -31,20 +31,10 @@ from siftcast.runtimes.live.frames import (
     publish_frame,
 )
 from siftcast.runtimes.live.received import Inbox, received_event
+from siftcast.runtimes.live.tls import Dial
 
-Dial = Callable[[Callable[[], Connection]], Awaitable[Any]]
-"""Connects a protocol to a node; raises OSError if none is there."""
 _HELLO_WAIT_S = 10.0
 _REQUEST_MAX = 2**32 - 1  # requests have four bytes, and 0 stands for the connection
-
-
-def dial_tcp(host: str, port: int) -> Dial:
-    """Connections over TCP."""
-
-    async def dial(make: Callable[[], Connection]) -> None:
-        await asyncio.get_running_loop().create_connection(make, host, port)
-
-    return dial
 
 
 class Window:

@@ -1,8 +1,8 @@
 """The configuration of a node: a TOML file, or nothing at all for a node on its own.
 
 Every table and key is documented in docs/configuration.md. A mistake is told with file, line, key and remedy before
-the node does anything. Paths are relative to the file. A node listens on this machine only unless `allow_remote` says
-otherwise, because whoever reaches it may publish and subscribe.
+the node does anything. Paths are relative to the file. Where no principals are named, whoever reaches a node may use
+it; so it listens on this machine only, unless there are principals, TLS, and `allow_remote`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
     listen: str = f"127.0.0.1:{DEFAULT_PORT}"
     allow_remote: bool = False
     data: str | None = None
+    token_file: str | None = None
 
 
 class LimitSpec(Spec, frozen=True, kw_only=True):
@@ -90,6 +91,31 @@ class OverlaySpec(Spec, frozen=True, kw_only=True):
     nodes: list[MemberSpec] = []
 
 
+class TlsSpec(Spec, frozen=True, kw_only=True):
+    """How the node proves who it is, and whom it believes; without it nothing is encrypted."""
+
+    certificate: str
+    key: str
+    authorities: str | None = None
+
+
+class PrincipalSpec(Spec, frozen=True, kw_only=True):
+    """Someone who may do something: what is left out they may not. The token itself is never written down here."""
+
+    name: Name
+    token_hash: str
+    publish: str | None = None
+    subscribe: str | None = None
+    see: bool = False
+    node: bool = False
+
+
+class TracingSpec(Spec, frozen=True, kw_only=True):
+    """How much of what happened to events a node remembers, for `siftcast trace`; 0 remembers nothing."""
+
+    rows_max: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000
+
+
 class RecordingSpec(Spec, frozen=True, kw_only=True):
     """Where the trace goes, if one is wanted; it is kept in memory until the node stops."""
 
@@ -111,6 +137,9 @@ class Configuration(Spec, frozen=True, kw_only=True):
     slow_consumers: SlowConsumerSpec = SlowConsumerSpec()
     heartbeat: HeartbeatSpec = HeartbeatSpec()
     overlay: OverlaySpec = OverlaySpec()
+    tls: TlsSpec | None = None
+    principal: list[PrincipalSpec] = []
+    tracing: TracingSpec = TracingSpec()
     recording: RecordingSpec | None = None
     log: LogSpec = LogSpec()
 
@@ -230,15 +259,49 @@ def _check(file: ConfigurationFile) -> None:
         host, _ = parse_address(spec.node.listen)
     except ValueError as error:
         raise file.error("node.listen", str(error)) from None
-    if not is_loopback(host) and not spec.node.allow_remote:
-        remedy = "say allow_remote = true in [node] if whoever reaches it may use it, or listen on 127.0.0.1"
-        raise file.error("node.listen", f"{host} can be reached from other machines", remedy)
+    check_reach(file, host)
+    _check_tokens(file)
     if spec.limits.frame_bytes_max < spec.limits.event_bytes_max + _FRAME_OVERHEAD:
         remedy = f"at least {spec.limits.event_bytes_max + _FRAME_OVERHEAD}, or a smaller event_bytes_max"
         raise file.error("limits.frame_bytes_max", "an event of the size allowed does not fit a frame", remedy)
     if spec.slow_consumers.policy == "spill" and spec.node.data is None:
         raise file.error("slow_consumers.policy", "spilling needs a folder", "name one as data in [node]")
     _check_overlay(file)
+
+
+def check_reach(file: ConfigurationFile, host: str) -> None:
+    """Raises ConfigurationError if a node that listens there could be used by people it does not know."""
+    spec = file.configuration
+    if is_loopback(host):
+        return
+    problem = f"{host} can be reached from other machines"
+    for missing, remedy in (
+        (not spec.node.allow_remote, "say allow_remote = true in [node]"),
+        (not spec.principal, "say in [[principal]] tables who may do what (siftcast token new prints one)"),
+        (spec.tls is None, "name a certificate and its key in [tls], because tokens must not travel readable"),
+    ):
+        if missing:
+            raise file.error("node.listen", problem, f"{remedy}, or listen on 127.0.0.1")
+
+
+def _check_tokens(file: ConfigurationFile) -> None:
+    """Nodes that ask others who they are must be able to say it themselves, and not for everyone to read."""
+    spec = file.configuration
+    others = [member for member in spec.overlay.nodes if member.name != spec.node.name]
+    if not spec.principal or not others:
+        return
+    if spec.node.token_file is None:
+        remedy = "name a file with this node's token as token_file in [node]; siftcast token new --node NAME makes one"
+        raise file.error("node", "a node of a network with principals must say who it is", remedy)
+    known = {each.name for each in spec.principal if each.node}
+    for number, member in enumerate(spec.overlay.nodes):
+        key = f"overlay.nodes[{number}]"
+        if member.name != spec.node.name and member.name not in known:
+            remedy = f"add a [[principal]] with name = '{member.name}' and node = true"
+            raise file.error(f"{key}.name", f"node '{member.name}' could not say who it is", remedy)
+        if spec.tls is None and not is_loopback(member.address.rpartition(":")[0].strip("[]")):
+            remedy = "name a certificate and its key in [tls]"
+            raise file.error(f"{key}.address", "this node's token would travel there readable", remedy)
 
 
 def _check_overlay(file: ConfigurationFile) -> None:

@@ -3,7 +3,7 @@
 A request waits here, by the event's id or the subscription's name in the network, until the protocol says `Accept` or
 `Refuse`. A durable subscription belongs to its node, not to a connection; one client at a time is attached to it, and
 the last to come has it. Names are the clients' own; in the network they have the node's name before them, so that two
-nodes can have a `desk-7` each.
+nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's.
 
 Slow clients: at most a window of offers is unanswered, and those for which a connection has no room wait here as they
 are, without a copy. Nothing is dropped.
@@ -107,7 +107,7 @@ class DurableClients:
 
     def subscribe(self, session: Session, frame: Subscribe, filter: Filter) -> None:
         """Makes or takes up a durable subscription, and attaches the client once it is safe."""
-        id = self._id(frame.durable or "")
+        id = self._id(frame.durable or "", session.guard.rights.principal)
         if frame.window < 1:
             raise SubscriptionError("the window of a durable subscription is at least 1")
         subscription = DurableSubscription(session, frame.subscription, id, filter, frame.durable or "")
@@ -135,15 +135,15 @@ class DurableClients:
         self._waiting.setdefault(id, []).append(answer)
         self._node.tell(DurableSubscribeRequested(Subscription(id, filter, subscriber), kept))
 
-    def _id(self, name: str) -> str:
+    def _id(self, name: str, principal: str) -> str:
         if not _NAME.fullmatch(name):
             raise SubscriptionError(
                 f"'{name}' cannot name a durable subscription; use up to 127 letters, digits, and the signs _ . -"
             )
-        return self._prefix + name
+        return f"{self._prefix}{principal}/{name}" if principal else self._prefix + name
 
-    def _known(self, name: str) -> str:
-        id = self._id(name)
+    def _known(self, name: str, principal: str) -> str:
+        id = self._id(name, principal)
         if id not in self._queues:
             raise SubscriptionError(f"this node has no durable subscription '{name}'")
         return id
@@ -161,9 +161,9 @@ class DurableClients:
             del self._attached[subscription.id]
             self._node.tell(SubscriberDetached(subscription.id))
 
-    def end(self, frame: EndDurable) -> None:
+    def end(self, frame: EndDurable, principal: str) -> None:
         """Ends a durable subscription with all it holds."""
-        id = self._known(frame.name)
+        id = self._known(frame.name, principal)
         self._take_over(id, None, "a client ended")
         self._node.tell(UnsubscribeRequested((id,)))
 
@@ -177,11 +177,11 @@ class DurableClients:
         if self._attached.get(subscription.id) is subscription:
             self._node.tell(OfferRefused(subscription.id, frame.position, frame.reason[:REASON_LENGTH_MAX]))
 
-    def dead_letters(self, frame: ReadDeadLetters) -> DeadLetters:
+    def dead_letters(self, frame: ReadDeadLetters, principal: str) -> DeadLetters:
         """What a subscription refused too often, as much as fits a frame."""
         room = self._node.configuration.limits.frame_bytes_max // 2
         letters: list[Letter] = []
-        for each in self._queues.dead_letters(self._known(frame.name)):
+        for each in self._queues.dead_letters(self._known(frame.name, principal)):
             if each.position > frame.after:
                 encoded = encode_event(each.event)
                 room -= len(encoded) + len(each.reason)
@@ -218,6 +218,19 @@ class DurableClients:
         subscription = self._attached.get(effect.subscription)
         if subscription is not None:
             subscription.connection.send(Expired(subscription.number, count, effect.reason))
+
+    def listed(self) -> list[tuple[str, str, Filter]]:
+        """The id, client and filter of every durable subscription, whether a client is attached or not."""
+        found = []
+        for id in self._queues.unanswered:
+            attached, filter_ = self._attached.get(id), self.filter_of(id)
+            if filter_ is not None:
+                found.append((id, "nobody attached" if attached is None else attached.session.name, filter_))
+        return found
+
+    def filter_of(self, id: str) -> Filter | None:
+        """What a durable subscription wants; None if there is none of this id."""
+        return self._queues.filter(id) if id in self._queues else None
 
     def describe(self) -> list[dict[str, Any]]:
         """All durable subscriptions, for people."""

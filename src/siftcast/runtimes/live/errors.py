@@ -63,6 +63,24 @@ class Refused(LiveError):
     code = "refused"
 
 
+class Unauthorised(LiveError):
+    """Whoever connected did not show a token that the node knows, or not one for what it says it is."""
+
+    code = "unauthorised"
+
+
+class Forbidden(LiveError):
+    """The node knows who asks, and its configuration does not allow this to them."""
+
+    code = "forbidden"
+
+
+class UntrustedNode(LiveError):
+    """The other end of an encrypted connection could not prove that it is the node that was called."""
+
+    code = "untrusted-node"
+
+
 class SlowConsumer(LiveError):
     """A subscriber did not keep up, and the node's policy is to disconnect those."""
 
@@ -96,8 +114,9 @@ class NetworkMismatch(LiveError):
 _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (
-        LiveError, FrameError, VersionError, ConnectionLost, Refused, SlowConsumer, DurabilityUnavailable, Superseded,
-        StoreError, NetworkMismatch, EventError, FilterError, SubscriptionError,
+        LiveError, FrameError, VersionError, ConnectionLost, Refused, Unauthorised, Forbidden, UntrustedNode,
+        SlowConsumer, DurabilityUnavailable, Superseded, StoreError, NetworkMismatch, EventError, FilterError,
+        SubscriptionError,
     )
 }  # fmt: skip
 

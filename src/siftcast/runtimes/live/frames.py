@@ -32,6 +32,7 @@ HEADER_BYTES: Final = 4
 FRAME_BYTES_MAX: Final = 1_048_576
 HELLO_BYTES_MAX: Final = 16_384
 """What one who has not said who they are may send at once."""
+Question = Literal["reach", "trace"]
 
 
 class Frame(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -46,6 +47,10 @@ class Hello(Frame, frozen=True, gc=False, tag=1):
     name: str = ""
     token: str = ""
     network: str = ""
+
+    def __repr__(self) -> str:
+        """Without the token, so that no log or traceback can hold it."""
+        return f"Hello(version={self.version}, role={self.role!r}, name={self.name!r}, network={self.network!r})"
 
 
 class Welcome(Frame, frozen=True, gc=False, tag=2):
@@ -223,6 +228,30 @@ class Ended(Frame, frozen=True, gc=False, tag=22):
     message: str
 
 
+class Inquire(Frame, frozen=True, gc=False, tag=30):
+    """A client asks all nodes something (`inquiries`); the answer is a `Description`."""
+
+    request: int
+    question: Question
+    content: bytes
+
+
+class PeerQuestion(Frame, frozen=True, gc=False, tag=31):
+    """A node passes a question on; it wants the answers of all nodes beyond within `patience_ms`."""
+
+    id: str
+    question: Question
+    content: bytes
+    patience_ms: float
+
+
+class PeerAnswer(Frame, frozen=True, gc=False, tag=32):
+    """What a node and those beyond it answer."""
+
+    id: str
+    answers: list[dict[str, Any]]
+
+
 AnyFrame = (
     Hello
     | Welcome
@@ -246,6 +275,9 @@ AnyFrame = (
     | DeadLetters
     | Expired
     | Ended
+    | Inquire
+    | PeerQuestion
+    | PeerAnswer
 )
 _encode = msgspec.msgpack.Encoder().encode
 _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode

@@ -25,22 +25,22 @@ from siftcast.runtimes.live.memory_store import MemoryStore
 from siftcast.runtimes.live.node import Node
 
 
-def in_process(configuration: str = "") -> InProcessBus:
-    """A bus at a node of its own; `configuration` is that of the node, as TOML."""
-    return InProcessBus(configuration)
+def in_process(configuration: str = "", *, token: str | None = None) -> InProcessBus:
+    """A bus at a node of its own; `configuration` is that of the node, as TOML, and `token` says who the bus is."""
+    return InProcessBus(configuration, token=token)
 
 
 class InProcessBus(Bus):
     """A bus and its node; `connect` gives others at the same node."""
 
-    def __init__(self, configuration: str = "") -> None:
-        super().__init__(self._join, "in process", token=None, name="test", timeout_s=10.0)
+    def __init__(self, configuration: str = "", *, token: str | None = None) -> None:
+        super().__init__(self._join, "in process", token=token, name="test", timeout_s=10.0)
         self._file = parse_configuration(configuration)
         self._node: Node | None = None
 
-    def connect(self, name: str = "") -> Bus:
+    def connect(self, name: str = "", *, token: str | None = None) -> Bus:
         """Another bus at the same node, to be entered with `async with`."""
-        return Bus(self._join, "in process", token=None, name=name, timeout_s=10.0)
+        return Bus(self._join, "in process", token=token, name=name, timeout_s=10.0)
 
     async def __aenter__(self) -> InProcessBus:
         in_memory = MemoryStore if self._file.configuration.node.data is None else None

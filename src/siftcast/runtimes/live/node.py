@@ -19,7 +19,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from siftcast.model import Event
+from siftcast.model import Event, Filter
 from siftcast.overlays.contract import (
     Accept,
     CancelTimer,
@@ -46,19 +46,24 @@ from siftcast.overlays.contract import (
     TimerFired,
 )
 from siftcast.overlays.durability import Durable
-from siftcast.runtimes.live.configuration import ConfigurationFile, parse_address
+from siftcast.runtimes.live.configuration import ConfigurationFile, check_reach, parse_address
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
 from siftcast.runtimes.live.durable_clients import Answer, DurableClients
 from siftcast.runtimes.live.errors import DurabilityUnavailable, FrameError, LiveError, StoreError, VersionError
 from siftcast.runtimes.live.frames import HELLO_BYTES_MAX, VERSION, Failure, Frame, Hello, Welcome
+from siftcast.runtimes.live.hops import Hops, calendar_of_zero
+from siftcast.runtimes.live.inquiries import Inquiries
 from siftcast.runtimes.live.layout import lay_out
 from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.memory_store import Keeper
 from siftcast.runtimes.live.peers import Peers
+from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.recording import Recorder
+from siftcast.runtimes.live.rights import Access, Guard
 from siftcast.runtimes.live.sessions import Session, Sessions
 from siftcast.runtimes.live.settling import SettledTables
 from siftcast.runtimes.live.store import Reported, Store
+from siftcast.runtimes.live.tls import HANDSHAKE_WAIT_S, node_tls
 from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
 
 _BACKLOG = 1_024
@@ -88,6 +93,9 @@ class Node:
         self.outbox = Outbox(self.loop)
         self.published = 0
         self._incarnation = secrets.token_hex(4)
+        self._file = file
+        self.access = Access(file, self.log)
+        self.tls = node_tls(file)
         data = None if configuration.node.data is None else file.beside(configuration.node.data)
         self._tables = SettledTables(self.loop)
         self._store: Keeper | None = None
@@ -103,6 +111,9 @@ class Node:
         self._durable = DurableClients(self, self._protocol) if isinstance(self._protocol, Durable) else None
         recording = configuration.recording
         self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
+        rows_max = configuration.tracing.rows_max
+        self._hops = Hops(rows_max, calendar_of_zero()) if rows_max else None
+        self.inquiries = Inquiries(self, self._incarnation)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._server: asyncio.Server | None = None
         self._session_count = 0
@@ -114,12 +125,16 @@ class Node:
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
         self.open()
+        options: dict[str, Any] = {"backlog": _BACKLOG}
+        if self.tls is not None:
+            options |= {"ssl": self.tls.server, "ssl_handshake_timeout": HANDSHAKE_WAIT_S}
         if listener is not None:
-            self._server = await self.loop.create_server(self.accept, sock=listener, backlog=_BACKLOG)
+            check_reach(self._file, listener.getsockname()[0])
+            self._server = await self.loop.create_server(self.accept, sock=listener, **options)
         else:
             host, port = parse_address(self.configuration.node.listen)
             try:
-                self._server = await self.loop.create_server(self.accept, host, port, backlog=_BACKLOG)
+                self._server = await self.loop.create_server(self.accept, host, port, **options)
             except OSError as error:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
@@ -143,6 +158,7 @@ class Node:
         self._stopped = True
         if self._server is not None:
             self._server.close()
+        self.inquiries.stop()
         await self.peers.stop()
         for connection in tuple(self._connections):
             connection.send(Failure(0, "stopping", "the node stops"))
@@ -173,6 +189,16 @@ class Node:
             return self.configuration.node.listen
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    @property
+    def url(self) -> str:
+        """What clients call."""
+        return f"{'siftcast' if self.tls is None else 'siftcasts'}://{self.address}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All nodes of the network, by their numbers."""
+        return self._overlay.names
 
     @property
     def now_ms(self) -> float:
@@ -214,14 +240,17 @@ class Node:
         return Welcome(VERSION, name, interval_ms, limits.frame_bytes_max, limits.event_bytes_max)
 
     def admit(self, connection: Connection, hello: Hello) -> None:
-        """Takes a client in."""
+        """Takes a client in; raises Unauthorised."""
+        rights = self.access.admit(hello, connection.address)
         self._session_count += 1
         serial = f"{self.configuration.node.name}.{self._incarnation}.{self._session_count}"
         connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
         connection.send(self.welcome())
-        session = Session(self, connection, hello.name or f"client-{self._session_count}", serial)
+        name = hello.name or f"client-{self._session_count}"
+        session = Session(self, connection, name, serial, Guard(rights, self.log, name, connection.address))
         connection.handler = session
-        self.log.info("client joined", client=session.name, address=connection.address)
+        who = {"principal": rights.principal} if rights.principal else {}
+        self.log.info("client joined", client=session.name, address=connection.address, **who)
 
     def _report_defect(self, error: BaseException) -> None:
         self.log.error("defect", error=str(error), exc_info=error)
@@ -262,6 +291,8 @@ class Node:
         effects = self._protocol.handle(stimulus, now)
         if self._recorder is not None:
             self._recorder.note(stimulus, effects, now)
+        if self._hops is not None:
+            self._hops.note(stimulus, effects, time.monotonic() * 1_000)
         for effect in effects:
             kind = type(effect)
             if kind is Deliver:
@@ -322,6 +353,24 @@ class Node:
     def _tell_written(self, written: Reported) -> None:
         for key, failure in written:
             self.tell(Persisted(key) if failure is None else PersistFailed(key, failure))
+
+    def event_of(self, encoded: bytes) -> Event:
+        """An event that somebody asks about; raises EventError."""
+        return decode_event(encoded, self.event_limits)
+
+    def answer_reach(self, content: bytes) -> dict[str, Any]:
+        """Which subscriptions here an event would reach, and why others not."""
+        durable = [] if self._durable is None else self._durable.listed()
+        return judge(self.event_of(content), self.sessions.listed() + durable)
+
+    def answer_trace(self, content: bytes) -> dict[str, Any]:
+        """What this node remembers of an event, which is named by its id."""
+        event = content.decode("utf-8", "replace")
+        return {"rows": [] if self._hops is None else self._hops.of(event, self.names, self._filter_of)}
+
+    def _filter_of(self, id: str) -> Filter | None:
+        found = self.sessions.filter_of(id)
+        return found if found is not None or self._durable is None else self._durable.filter_of(id)
 
     def describe(self) -> dict[str, Any]:
         """Facts about the node, for people."""

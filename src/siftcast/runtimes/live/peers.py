@@ -29,19 +29,22 @@ from siftcast.overlays.contract import (
 )
 from siftcast.runtimes.live.configuration import parse_address
 from siftcast.runtimes.live.connection import Connection
-from siftcast.runtimes.live.errors import FrameError, NetworkMismatch, VersionError
+from siftcast.runtimes.live.errors import FrameError, NetworkMismatch, UntrustedNode, VersionError
 from siftcast.runtimes.live.frames import (
     VERSION,
     Failure,
     Frame,
     Heartbeat,
     Hello,
+    PeerAnswer,
     PeerMessage,
+    PeerQuestion,
     Welcome,
     encode_frame,
 )
 from siftcast.runtimes.live.layout import Overlay
 from siftcast.runtimes.live.peer_messages import MessageCodec
+from siftcast.runtimes.live.tls import dial_tcp
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node import Node
@@ -92,6 +95,11 @@ class Peers:
         """The names of the nodes that should be connected and are not."""
         return sorted(self._overlay.names[number] for number in self._overlay.contacts if number not in self._links)
 
+    @property
+    def connected(self) -> tuple[NodeId, ...]:
+        """The nodes that are connected."""
+        return tuple(self._links)
+
     # -- sending -------------------------------------------------------------------------------------
 
     def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
@@ -107,6 +115,12 @@ class Peers:
                 continue
             connection.send_bytes(frame)
             self.sent += 1
+
+    def send_frame(self, number: NodeId, frame: Frame) -> None:
+        """Sends a frame that is no message of the scheme, if the node is there and keeps up."""
+        connection = self._links.get(number)
+        if connection is not None and not connection.blocked:
+            connection.send(frame)
 
     def measure(self, number: NodeId) -> None:
         """Asks how far away a node is."""
@@ -133,10 +147,11 @@ class Peers:
     def hello(self) -> Hello:
         """What this node says first."""
         overlay = self._overlay
-        return Hello(VERSION, "node", overlay.names[overlay.number], network=overlay.digest)
+        return Hello(VERSION, "node", overlay.names[overlay.number], self._node.access.token, overlay.digest)
 
     def accept(self, connection: Connection, hello: Hello) -> None:
-        """Takes a call; raises NetworkMismatch if this is no node to talk to."""
+        """Takes a call; raises Unauthorised or NetworkMismatch if this is no node to talk to."""
+        self._node.access.admit(hello, connection.address)
         self.check(hello.name, hello.network)
         connection.send(self._node.welcome())
         self.joined(connection, self._overlay.names.index(hello.name))
@@ -176,6 +191,7 @@ class Peers:
                 del self._pings[ping]
                 self._node.tell(DelayMeasured(number, None))
         self._node.tell(PeerLost(number))
+        self._node.inquiries.lost(number)
 
     def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""
@@ -184,13 +200,16 @@ class Peers:
 
     async def _call(self, number: NodeId) -> None:
         host, port = parse_address(self._overlay.addresses[number])
+        dial = dial_tcp(host, port, None if self._node.tls is None else self._node.tls.client)
         name = self._overlay.names[number]
         wait_s, told = _WAIT_MIN_S, ""
         while True:
             call = _Call(self, number, self._node.loop.create_future())
             try:
-                await self._node.loop.create_connection(call.connect, host, port)
+                await dial(call.connect)
                 reason = await call.ended
+            except UntrustedNode as error:
+                reason = str(error)
             except OSError as error:
                 reason = error.strerror or str(error)
             if call.was_answered:
@@ -265,6 +284,8 @@ class _PeerHandler:
                 self._connection.send(Heartbeat(frame.number))
             elif frame.number:
                 self._peers.answered(frame.number, self._number)
+        elif isinstance(frame, PeerQuestion | PeerAnswer):
+            self._node.inquiries.received(self._number, frame)
         elif isinstance(frame, Failure):
             self._connection.close(f"{frame.message} ({frame.code})")
         else:

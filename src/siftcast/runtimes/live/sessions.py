@@ -40,6 +40,7 @@ from siftcast.runtimes.live.frames import (
     Failure,
     Frame,
     Heartbeat,
+    Inquire,
     Publish,
     Published,
     ReadDeadLetters,
@@ -52,6 +53,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
     subscription_bytes,
 )
+from siftcast.runtimes.live.rights import Guard
 from siftcast.runtimes.live.spill import Spill
 from siftcast.runtimes.live.wire_events import decode_event, encode_event
 
@@ -133,6 +135,15 @@ class Sessions:
             else:
                 session.connection.send_bytes(frame)
 
+    def listed(self) -> list[tuple[str, str, Filter]]:
+        """The id, client and filter of every subscription."""
+        return [(each.id, each.session.name, each.filter) for each in self._by_id.values()]
+
+    def filter_of(self, id: str) -> Filter | None:
+        """What a subscription wants; None if there is none of this id any more."""
+        subscription = self._by_id.get(id)
+        return None if subscription is None else subscription.filter
+
     def describe(self) -> list[dict[str, Any]]:
         """All subscriptions, for people."""
         return [
@@ -150,7 +161,8 @@ class Sessions:
 class Session:
     """One connected client."""
 
-    def __init__(self, node: Node, connection: Connection, name: str, serial: str) -> None:
+    def __init__(self, node: Node, connection: Connection, name: str, serial: str, guard: Guard) -> None:
+        self.guard = guard
         self.connection = connection
         self.name = name
         self.has_several = False
@@ -169,6 +181,7 @@ class Session:
             Describe: self._describe,
             EndDurable: self._end_durable,
             ReadDeadLetters: self._read_dead_letters,
+            Inquire: self._inquire,
         }
         self._sessions.open.add(self)
 
@@ -194,6 +207,7 @@ class Session:
     def _publish(self, frame: Publish) -> None:
         try:
             event = decode_event(bytes(frame.event), self._node.event_limits)
+            self.guard.publish(event)
             if frame.durable:
                 self._node.publish_durable(event, self.name, lambda reason: self._answer_publish(frame.request, reason))
                 return
@@ -233,6 +247,7 @@ class Session:
         if len(self._subscriptions) >= limit:
             raise SubscriptionError(f"a client may have {limit:,} subscriptions")
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        self.guard.subscribe(filter_)
         if frame.durable is not None:
             self._node.durable_clients().subscribe(self, frame, filter_)
             return
@@ -271,6 +286,7 @@ class Session:
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
         filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
+        self.guard.subscribe(filter_)
         if subscription.is_durable:
             self._node.durable_clients().replace(subscription, filter_, lambda why: self._replaced(frame, why))
             return
@@ -304,11 +320,11 @@ class Session:
             self._node.durable_clients().reject(subscription, frame)
 
     def _end_durable(self, frame: EndDurable) -> None:
-        self._node.durable_clients().end(frame)
+        self._node.durable_clients().end(frame, self.guard.rights.principal)
         self.confirm_subscription(frame.request)
 
     def _read_dead_letters(self, frame: ReadDeadLetters) -> None:
-        self.connection.send(self._node.durable_clients().dead_letters(frame))
+        self.connection.send(self._node.durable_clients().dead_letters(frame, self.guard.rights.principal))
 
     def _known(self, number: int) -> ClientSubscription:
         subscription = self._subscriptions.get(number)
@@ -316,7 +332,11 @@ class Session:
             raise SubscriptionError(f"there is no subscription {number}")
         return subscription
 
+    def _inquire(self, frame: Inquire) -> None:
+        self._node.inquiries.ask(self.connection, self.guard, frame)
+
     def _describe(self, frame: Describe) -> None:
+        self.guard.see()
         self.connection.send(Description(frame.request, self._node.describe()))
 
     # -- a client that is slow -----------------------------------------------------------------------

@@ -23,14 +23,19 @@ from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.client import BUFFER, AnyEvent, Bus, EventHandler, connect
 from siftcast.runtimes.live.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.errors import ConnectionLost
+from siftcast.runtimes.live.event_trace import EventTrace
+from siftcast.runtimes.live.reach import Reach
 from siftcast.runtimes.live.received import EventStream, ReceivedEvent
+from siftcast.runtimes.live.tls import Trust
 
 T = TypeVar("T")
 
 
-def connect_sync(url: str, *, token: str | None = None, name: str = "", timeout_s: float = 10.0) -> SyncBus:
-    """A bus at `siftcast://host:port`, to be entered with `with`."""
-    return SyncBus(connect(url, token=token, name=name, timeout_s=timeout_s))
+def connect_sync(
+    url: str, *, token: str | None = None, tls: Trust | None = None, name: str = "", timeout_s: float = 10.0
+) -> SyncBus:
+    """A bus at `siftcast://host:port`, to be entered with `with`; what it takes is what `connect` takes."""
+    return SyncBus(connect(url, token=token, tls=tls, name=name, timeout_s=timeout_s))
 
 
 class SyncBus:
@@ -122,6 +127,14 @@ class SyncBus:
     def describe(self) -> dict[str, Any]:
         """What the node says about itself."""
         return self.run(self._bus.describe())
+
+    def dry_run(self, event: AnyEvent) -> Reach:
+        """Which subscriptions at all nodes an event would reach, and why not others; nothing is published."""
+        return self.run(self._bus.dry_run(event))
+
+    def trace(self, event: str) -> EventTrace:
+        """What the nodes remember of an event, by its id: the way it took, hop by hop."""
+        return self.run(self._bus.trace(event))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Has a coroutine run in the bus's thread, and waits for it."""

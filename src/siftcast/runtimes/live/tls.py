@@ -1,0 +1,92 @@
+"""Encryption: who proves what to whom.
+
+A node proves by its certificate that it is the one that was called; clients and nodes that call check it, with the host
+name of the address they called. Whoever calls proves who they are by a token (`rights`), inside the encrypted
+connection; client certificates are not asked for. TLS 1.2 is the oldest version spoken, 1.3 what two of ours agree on.
+
+Certificates are read once, when the node starts: a node with a new certificate is a node that was started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from siftcast.runtimes.live.configuration import ConfigurationFile
+from siftcast.runtimes.live.connection import Connection
+from siftcast.runtimes.live.errors import LiveError, UntrustedNode
+
+HANDSHAKE_WAIT_S = 10.0
+Dial = Callable[[Callable[[], Connection]], Awaitable[Any]]
+"""Connects a protocol to a node; raises OSError if none is there."""
+Trust = bool | str | Path | ssl.SSLContext
+"""Whom a client believes: True, the machine's authorities; a file with certificates of others; or a context."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTls:
+    """A node's two ends of encrypted connections: those it takes, and those it makes."""
+
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+def node_tls(file: ConfigurationFile) -> NodeTls | None:
+    """What the configuration names; None where nothing is encrypted. Raises ConfigurationError."""
+    spec = file.configuration.tls
+    if spec is None:
+        return None
+    for key, name in (("certificate", spec.certificate), ("key", spec.key), ("authorities", spec.authorities)):
+        if name is not None and not file.beside(name).is_file():
+            raise file.error(f"tls.{key}", f"there is no file {file.beside(name)}", "paths are relative to this file")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # The empty password keeps OpenSSL from asking for one on the terminal.
+        server.load_cert_chain(file.beside(spec.certificate), file.beside(spec.key), password="")
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        remedy = "both are PEM files, the key belongs to the first certificate and is not encrypted"
+        raise file.error("tls.certificate", f"cannot be used with its key: {_words(error)}", remedy) from None
+    try:
+        client = client_context(True if spec.authorities is None else file.beside(spec.authorities))
+    except LiveError as error:
+        raise file.error("tls.authorities", str(error)) from None
+    return NodeTls(server, client)
+
+
+def client_context(trust: Trust) -> ssl.SSLContext:
+    """A context that checks certificates and host names; raises LiveError if the file cannot be used."""
+    if isinstance(trust, ssl.SSLContext):
+        return trust
+    try:
+        context = ssl.create_default_context(cafile=None if isinstance(trust, bool) else str(trust))
+    except (OSError, ValueError) as error:
+        raise LiveError(f"{trust}: no certificates of authorities: {_words(error)}; a PEM file is wanted") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def dial_tcp(host: str, port: int, tls: ssl.SSLContext | None = None) -> Dial:
+    """Connections over TCP, encrypted with a context; raises UntrustedNode if a node does not prove who it is."""
+    options: dict[str, Any] = {}
+    if tls is not None:
+        options = {"ssl": tls, "server_hostname": host, "ssl_handshake_timeout": HANDSHAKE_WAIT_S}
+
+    async def dial(make: Callable[[], Connection]) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(make, host, port, **options)
+        except ssl.SSLCertVerificationError as error:
+            raise UntrustedNode(
+                f"{host} did not prove that it is the node that was called: {error.verify_message}; name the authority "
+                "that signed its certificate, or call it by a name that its certificate holds"
+            ) from None
+
+    return dial
+
+
+def _words(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
