@@ -1,4 +1,4 @@
-"""Rows C5, C6 and C8: time and messages. What must hold was written before anything was measured.
+"""Rows C5, C6 and C8: time and messages. What must hold was written after small trials, before full sizes.
 
 C5   with full decompositions, two levels and 50 % landmarks save 86 % (RAssoc) and 90 % (NCut) or more, four levels
      more than 99 % with some share of landmarks
@@ -53,7 +53,7 @@ def judge_reduction(table: Table) -> list[Verdict]:
                 f"Our solver needs {seconds['ours']:.2f} s for all at once, which leaves less to save: "
                 f"{two_ours:.0f} % and {deep_ours:.0f} %. With two levels projections take "
                 f"{mean(runs, '2 0.5', 'projection'):.2f} s and links {mean(runs, '2 0.5', 'links'):.2f} s. "
-                "Half of the members cost an eighth of what grows with the cube: it saves 87.5 % and no more.",
+                "Growth with the cube alone would save 87.5 % where the root has half of the members.",
             )
         )
     return verdicts
@@ -143,7 +143,8 @@ def _cost(runs: dict[str, list[Result]], scheme: str) -> Verdict:
         f"notification cost with {scheme}, below OV-RTree's while hot spots move",
         "shape",
         f"{PUBLISHED[scheme]} % less",
-        f"{saved:.0f} % less ({cost[scheme]:.2f} beside {cost['ov_rtree']:.2f} messages)",
+        f"{abs(saved):.0f} % {'less' if saved > 0 else 'more'} "
+        f"({cost[scheme]:.2f} beside {cost['ov_rtree']:.2f} messages)",
         spread_of(savings(runs, scheme)),
         saved > 0 and cheaper == "filtering",
         note=f"Control traffic is {100 * mean(runs[scheme], 'control_share'):.0f} % of it; {other} costs "
