@@ -179,6 +179,12 @@ def test_rows_are_listed_up_to_a_limit_and_counted_in_full() -> None:
     assert len(found.reached) == len(found.missed) == LISTED_MAX
 
 
+def test_a_node_is_named_as_reached_although_its_rows_did_not_fit() -> None:
+    answer = {"node": "a", **judge(Event({"n": 1}), [("s", "client", Filter.parse("n = 1"))])}
+    found = reach_of([answer | {"reached": []}, {"node": "b", **judge(Event({"n": 1}), [])}], ())
+    assert found.reached_nodes == ("a",)
+
+
 def test_answers_are_cut_until_they_fit_a_frame() -> None:
     answers: list[dict[str, Any]] = [{"node": "a", "rows": [{"text": "x" * 100} for _ in range(100)], "count": 100}]
     fitting = _fitting(answers, 4_096)

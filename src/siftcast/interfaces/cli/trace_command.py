@@ -94,7 +94,7 @@ def _print_trace(found: EventTrace) -> None:
 
 def print_reach(number: int, found: Reach) -> None:
     """What a dry run of the event with this number found."""
-    at = f" at {', '.join(found.reached_nodes)}" if found.reached else ""
+    at = f" at {', '.join(found.reached_nodes)}" if found.reached_nodes else ""
     _say(f"event {number} would reach {found.reached_count:,} of the subscriptions{at}", "bold")
     _list(found.reached, found.reached_count, "green")
     if found.missed_count:

@@ -41,11 +41,8 @@ class Reach:
     missed_count: int
     silent: tuple[str, ...]
     """Nodes that did not answer: what they would do nobody knows."""
-
-    @property
-    def reached_nodes(self) -> tuple[str, ...]:
-        """The nodes at which somebody would get it."""
-        return tuple(dict.fromkeys(each.node for each in self.reached))
+    reached_nodes: tuple[str, ...]
+    """The nodes at which somebody would get it, by their counts: rows may have been left out."""
 
 
 def judge(event: Event, subscriptions: Iterable[tuple[str, str, Filter]]) -> dict[str, Any]:
@@ -80,4 +77,5 @@ def reach_of(answers: Iterable[dict[str, Any]], silent: Iterable[str]) -> Reach:
         sum(answer["reached_count"] for answer in listed),
         sum(answer["missed_count"] for answer in listed),
         tuple(silent),
+        tuple(answer["node"] for answer in listed if answer["reached_count"]),
     )
