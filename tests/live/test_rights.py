@@ -108,7 +108,9 @@ async def test_a_principal_publishes_and_subscribes_within_its_rights_only() -> 
                 await audit.publish({"symbol": "IBM", "price": 10})
 
 
-@pytest.mark.parametrize("token", [None, OTHER, DESK[:-1], hash_token(DESK)])
+@pytest.mark.parametrize(
+    "token", [None, OTHER, DESK[:-1], hash_token(DESK)], ids=["none", "another", "cut short", "its hash"]
+)
 @on_loop
 async def test_whoever_shows_no_token_that_is_known_is_not_let_in(token: str | None) -> None:
     async with in_process(PRINCIPALS, token=DESK) as bus:
@@ -127,6 +129,7 @@ async def test_whoever_shows_no_token_that_is_known_is_not_let_in(token: str | N
         ("client", "b", OTHER, False),
         ("client", "", DESK, True),
     ],
+    ids=["its name", "another name", "a client's token", "no token", "a node's token", "a client"],
 )
 def test_a_node_is_let_in_under_its_own_name_only(role: str, name: str, token: str, is_let_in: bool) -> None:
     said = io.StringIO()
