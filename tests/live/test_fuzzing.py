@@ -19,6 +19,7 @@ from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.frames import decode_frame, encode_frame
 from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.settling import load_kernels
 from siftcast.runtimes.live.wire_events import encode_event
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
@@ -108,6 +109,7 @@ def resident_bytes() -> int:
 
 @on_loop
 async def test_fuzzed_frames_leave_the_node_serving_and_its_memory_level() -> None:
+    load_kernels()  # a node does so in a thread, and they take memory of their own
     draw = random.Random(11)
     async with running() as node:
         sizes = []
