@@ -1,5 +1,8 @@
 """Clusters of a stream follow the traffic: false positives rise when hot spots move, and recover."""
 
+import os
+from statistics import fmean
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +27,9 @@ WORKLOAD = generate(
 def write_steps(folder, first, last):
     folder.mkdir(exist_ok=True)
     for step in range(first, last):
-        pq.write_table(WORKLOAD.events.slice(step * STEP, STEP), folder / f"{step:03d}.parquet")
+        file = folder / f"{step:03d}.parquet"
+        pq.write_table(WORKLOAD.events.slice(step * STEP, STEP), file)
+        os.utime(file, (step + 1, step + 1))  # Spark takes files by age, and these would be of the same moment
 
 
 def start(spark, tmp_path, **options):
@@ -44,7 +49,7 @@ def test_false_positives_rise_when_hot_spots_move_and_recover(spark, tmp_path):
     receipts = start(spark, tmp_path)  # another run goes on where the first stopped
     assert [receipt.batch for receipt in receipts] == list(range(8))
     shares = [receipt.false_positives for receipt in receipts]
-    settled, moved, recovered = min(shares[1:4]), shares[4], shares[-1]
+    settled, moved, recovered = fmean(shares[1:4]), shares[4], fmean(shares[5:])
     assert moved > settled + 0.05
     assert recovered < moved - 0.05
     assert receipts[4].installed

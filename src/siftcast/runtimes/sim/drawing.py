@@ -81,7 +81,7 @@ def _apart(places: Floats) -> Floats:
         between = moved[:, None] - moved[None]
         far = np.hypot(between[..., 0], between[..., 1])
         np.fill_diagonal(far, np.inf)
-        push = np.where(far < gap, (gap - far) / (2 * far), 0.0)
+        push = np.maximum(gap / far - 1.0, 0.0) / 2
         if not push.any():
             break
         moved = np.clip(moved + (push[..., None] * between).sum(axis=1), _MARGIN, _MARGIN + _ROOM)
