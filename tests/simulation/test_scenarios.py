@@ -227,3 +227,13 @@ def test_servers_are_placed_inside_the_picture_however_few_or_near(latencies):
     places = place_servers(latencies)
     assert places.shape == (len(latencies), 2)
     assert ((places >= 0) & (places <= [1_000, 720])).all()
+
+
+def test_servers_do_not_lie_on_each_other_in_a_picture():
+    rng = np.random.default_rng(4)
+    routers = rng.integers(0, 5, 40)  # many servers at few places, some of them in the corners
+    places = place_servers(100.0 * np.abs(routers[:, None] - routers[None]))
+    between = places[:, None] - places[None]
+    far = np.hypot(between[..., 0], between[..., 1])
+    np.fill_diagonal(far, np.inf)
+    assert far.min() > 12

@@ -75,13 +75,15 @@ def _apart(places: Floats) -> Floats:
     """Pushes servers apart that would lie on each other, as those at one router do; the others stay about there."""
     count = len(places)
     gap = min(_GAP, 0.7 * float(np.sqrt(_ROOM.prod() / max(count, 1))))
-    turns = np.arange(count) * 2.4  # servers at one place leave it in different directions
-    moved = places + 0.01 * np.column_stack([np.cos(turns), np.sin(turns)])
+    turns = np.arange(count) * 2.4  # servers at one place, or in one corner, leave it in different directions
+    nudges = 0.1 * np.column_stack([np.cos(turns), np.sin(turns)])
+    moved = places
     for _ in range(_PUSHES):
+        moved = moved + nudges
         between = moved[:, None] - moved[None]
-        far = np.hypot(between[..., 0], between[..., 1])
-        np.fill_diagonal(far, np.inf)
+        far = np.maximum(np.hypot(between[..., 0], between[..., 1]), 0.01)
         push = np.maximum(gap / far - 1.0, 0.0) / 2
+        np.fill_diagonal(push, 0.0)
         if not push.any():
             break
         moved = np.clip(moved + (push[..., None] * between).sum(axis=1), _MARGIN, _MARGIN + _ROOM)
