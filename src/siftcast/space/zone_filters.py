@@ -39,9 +39,10 @@ def parts_by_owner(filter_: Filter, zones: OwnedZones, space: ContentSpace) -> d
         name = space.axes[0].attribute.name
         if listed.operand == Reference(tuple(name.split("."))):
             return _dealt_out(listed, name, zones)
-    found = zones.partition.zones_of(filter_)
-    boxes = {zones.owners[zone]: zones.partition.zones[zone].box for zone in found}
-    return {owner: part_within(filter_, box_filter(space, box), space) for owner, box in boxes.items()}
+    zone_of = dict(zip(zones.owners, zones.partition.zones, strict=True))
+    return {
+        owner: part_within(filter_, box_filter(space, zone_of[owner].box), space) for owner in zones.owners_of(filter_)
+    }
 
 
 def _dealt_out(listed: In, name: str, zones: OwnedZones) -> dict[int, Filter]:

@@ -8,17 +8,14 @@ it; so it listens on this machine only, unless there are principals, TLS, and `a
 from __future__ import annotations
 
 import ipaddress
-import re
-import tomllib
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from siftcast.model import FilterLimits
-from siftcast.model.toml_lines import line_of
+from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.runtimes.live.connection import QUEUE_BYTES_MAX
 from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.frames import FRAME_BYTES_MAX
@@ -30,6 +27,9 @@ Milliseconds = Annotated[float, Meta(ge=1)]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
 _FRAME_OVERHEAD = 64
 """What a frame adds to the event in it, with room to spare."""
+
+
+_EXAMPLE = "siftcast serve --example"
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,30 +173,19 @@ class ConfigurationFile(msgspec.Struct, frozen=True):
 
 def load_configuration(path: str | Path) -> ConfigurationFile:
     """Reads a configuration file; raises ConfigurationError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ConfigurationError(str(path), "is not UTF-8 text", remedy="configurations are TOML files") from None
-    except OSError as error:
-        remedy = "siftcast serve --example prints one to start with"
-        raise ConfigurationError(str(path), error.strerror or str(error), remedy=remedy) from None
-    return parse_configuration(text, str(path))
+    return parse_configuration(read_text(path, ConfigurationError, _EXAMPLE), str(path))
 
 
 def parse_configuration(text: str, path: str = "configuration") -> ConfigurationFile:
     """Reads a configuration from its text; `path` is what errors call it."""
+    remedy = "docs/configuration.md lists what each key takes"
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        remedy = "the lines around it must be TOML: tables in [brackets], texts in quotes"
-        raise ConfigurationError(
-            path, f"is not TOML: {error}", line=int(found[1]) if found else text.count("\n") + 1, remedy=remedy
-        ) from None
-    try:
-        configuration = msgspec.convert(tables, Configuration)
-    except msgspec.ValidationError as error:
-        raise _named(str(error), text, path) from None
+        configuration = parse_toml(text, path, Configuration, ConfigurationError, _EXAMPLE, otherwise=remedy)
+    except ConfigurationError as error:
+        if "regex" not in error.problem:
+            raise
+        remedy = "names are letters, digits, '-' and '_', at most 63"
+        raise ConfigurationError(path, "is no name", key=error.key, line=error.line, remedy=remedy) from None
     file = ConfigurationFile(configuration, path, text)
     _check(file)
     return file
@@ -218,38 +207,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _named(message: str, text: str, path: str) -> ConfigurationError:
-    """What msgspec found, in words of the file: `$.node.listen` is the key node.listen."""
-    problem, _, place = message.partition(" - at `$")
-    key = place.rstrip("`").lstrip(".")
-    unknown = re.search(r"unknown field `([^`]+)`", problem)
-    if unknown:
-        known = _fields(key)
-        key = f"{key}.{unknown[1]}".lstrip(".")
-        nearest = get_close_matches(unknown[1], known, 1)
-        remedy = f"did you mean '{nearest[0]}'?" if nearest else f"known here: {', '.join(known)}"
-        return ConfigurationError(path, "is not a known key", key=key, line=line_of(text, key), remedy=remedy)
-    missing = re.search(r"missing required field `([^`]+)`", problem)
-    if missing:
-        where = key or "the file"
-        remedy = f"add '{missing[1]}'; siftcast serve --example prints a whole file"
-        return ConfigurationError(path, f"'{missing[1]}' is missing in {where}", line=line_of(text, key), remedy=remedy)
-    remedy = "docs/configuration.md lists what each key takes"
-    if "regex" in problem:
-        problem, remedy = "is no name", "names are letters, digits, '-' and '_', at most 63"
-    return ConfigurationError(path, problem.replace("`", "'"), key=key, line=line_of(text, key), remedy=remedy)
-
-
-def _fields(table: str) -> tuple[str, ...]:
-    """The keys of a table, found by its way through the types above."""
-    kind: Any = Configuration
-    for part in re.sub(r"\[[^\]]*\]", "", table).split("."):
-        if part:
-            hint = get_type_hints(kind)[part]
-            kind = next(each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, Spec))
-    return tuple(kind.__struct_fields__)
 
 
 def _check(file: ConfigurationFile) -> None:

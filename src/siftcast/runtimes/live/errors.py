@@ -6,6 +6,7 @@ Errors that a client meets are rebuilt from their code (`failure_error`), so `ex
 from __future__ import annotations
 
 from siftcast.model.errors import EventError, FilterError, SiftcastError, SubscriptionError
+from siftcast.model.toml_files import TomlFileError
 
 
 class LiveError(SiftcastError):
@@ -14,29 +15,10 @@ class LiveError(SiftcastError):
     code = "live"
 
 
-class ConfigurationError(LiveError):
-    """A configuration file cannot be used; names the file, the line, the key, and what would be accepted."""
+class ConfigurationError(TomlFileError, LiveError):
+    """A configuration file cannot be used."""
 
     code = "configuration"
-
-    def __init__(self, path: str, problem: str, *, key: str = "", line: int | None = None, remedy: str = "") -> None:
-        self.path = path
-        self.problem = problem
-        self.key = key
-        self.line = line
-        self.remedy = remedy
-        place = path if line is None else f"{path}, line {line}"
-        name = f"{key}: " if key else ""
-        super().__init__(f"{place}: {name}{problem}" + (f"; {remedy}" if remedy else ""))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.path, self.problem, self.key, self.line, self.remedy)
-
-
-def _rebuild(
-    kind: type[ConfigurationError], path: str, problem: str, key: str, line: int | None, remedy: str
-) -> ConfigurationError:
-    return kind(path, problem, key=key, line=line, remedy=remedy)
 
 
 class FrameError(LiveError):

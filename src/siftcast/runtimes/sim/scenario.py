@@ -7,15 +7,13 @@ of a scenario: it comes from whoever runs it, and decides everything that is ran
 
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from siftcast.model.toml_lines import line_of
+from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.runtimes.sim.errors import ScenarioError
 
 Count = Annotated[int, Meta(ge=0)]
@@ -25,6 +23,9 @@ Bound = Annotated[float, Meta(ge=0)]
 Action = Literal["crash", "restart", "leave", "join", "cut", "heal", "subscribe", "unsubscribe"]
 GENERATORS = ("transit-stub", "waxman", "balanced-tree")
 FORMATS = ("brite", "rocketfuel", "topology-zoo", "latency-matrix")
+
+
+_EXAMPLE = "siftcast simulate --example"
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,61 +134,14 @@ class ScenarioFile(msgspec.Struct, frozen=True):
 
 def load_scenario(path: str | Path) -> ScenarioFile:
     """Reads a scenario file; raises ScenarioError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ScenarioError(str(path), "is not UTF-8 text", remedy="scenarios are TOML files") from None
-    except OSError as error:
-        remedy = "siftcast simulate --example prints one to start with"
-        raise ScenarioError(str(path), error.strerror or str(error), remedy=remedy) from None
-    return parse_scenario(text, str(path))
+    return parse_scenario(read_text(path, ScenarioError, _EXAMPLE), str(path))
 
 
 def parse_scenario(text: str, path: str = "scenario") -> ScenarioFile:
     """Reads a scenario from its text; `path` is what errors call it."""
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise ScenarioError(path, f"is not TOML: {error}", line=int(found[1]) if found else None) from None
-    try:
-        scenario = msgspec.convert(tables, Scenario)
-    except msgspec.ValidationError as error:
-        raise _named(str(error), text, path) from None
-    file = ScenarioFile(scenario, path, text)
+    file = ScenarioFile(parse_toml(text, path, Scenario, ScenarioError, _EXAMPLE), path, text)
     _check(file)
     return file
-
-
-def _named(message: str, text: str, path: str) -> ScenarioError:
-    """What msgspec found, in words of the file: `$.workload.events` is the key workload.events."""
-    problem, _, place = message.partition(" - at `$")
-    key = place.rstrip("`").lstrip(".")
-    unknown = re.search(r"unknown field `([^`]+)`", problem)
-    if unknown:
-        key = f"{key}.{unknown[1]}".lstrip(".")
-        remedy = f"known here: {', '.join(_fields(key.rpartition('.')[0]))}"
-        return ScenarioError(path, "is not a known key", key=key, line=line_of(text, key), remedy=remedy)
-    missing = re.search(r"missing required field `([^`]+)`", problem)
-    if missing:
-        remedy = f"add '{missing[1]}'; siftcast simulate --example prints a whole file"
-        where = key or "the file"
-        return ScenarioError(path, f"'{missing[1]}' is missing in {where}", line=line_of(text, key), remedy=remedy)
-    return ScenarioError(path, problem.replace("`", "'"), key=key, line=line_of(text, key))
-
-
-def _fields(table: str) -> tuple[str, ...]:
-    kinds: dict[str, type[Spec]] = {
-        "": Scenario,
-        "underlay": UnderlaySpec,
-        "scheme": SchemeSpec,
-        "workload": WorkloadSpec,
-        "faults": FaultSpec,
-        "schedule": Step,
-        "timing": TimingSpec,
-        "checks": CheckSpec,
-    }
-    return kinds[re.sub(r"\[.*", "", table)].__struct_fields__
 
 
 def _check(file: ScenarioFile) -> None:
