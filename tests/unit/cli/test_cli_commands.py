@@ -174,15 +174,24 @@ def test_generate_names_mistakes(run, write, options, words):
 
 
 def test_demo_matches_explains_and_agrees_with_every_filter(run):
-    outcome = run("demo", "--no-spark", "--events", 2_000, "--subscriptions", 300)
+    outcome = run("demo", "--no-network", "--no-spark", "--events", 2_000, "--subscriptions", 300)
     assert outcome.status == 0
     for words in ("2,000 quotes", "quotes/s", "Busiest", "reached", "✓", "✗", "all agree"):
         assert words in outcome.out
 
 
+def test_demo_runs_a_network_of_nodes_that_deliver_exactly_and_stop(run):
+    outcome = run("demo", "--no-spark", "--events", 2_000, "--subscriptions", 300)
+    assert outcome.status == 0
+    for words in ("network of 3 nodes", "published at n0", "n0 → n1", "because wanted by", "would reach"):
+        assert words in outcome.out
+    assert "Every desk got exactly its events, in order; all nodes stopped cleanly." in outcome.out
+
+
 def test_demo_stops_when_its_time_is_up(run):
     outcome = run(
-        "demo", "--no-spark", "--events", 200_000, "--subscriptions", 300, "--engine", "brute_force", "--seconds-max", 0
+        *("demo", "--no-network", "--no-spark", "--events", 200_000, "--subscriptions", 300),
+        *("--engine", "brute_force", "--seconds-max", 0),
     )
     assert outcome.status == 0
     assert "then time was up" in outcome.out

@@ -2,7 +2,8 @@
 
 It runs the same code as `siftcast match`, but for files: generated quotes are matched against generated
 subscriptions, a sample of the answers is compared with trying every filter, and the answers are explained. It ends
-by itself: matching stops when its time is up, and what is shown says how far it came.
+by itself: matching stops when its time is up, and what is shown says how far it came. Then the same market goes over a
+network of nodes (`demo_network`) and through Spark (`demo_stream`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def demo(
     seed: int = 7,
     engine: str = "auto",
     seconds_max: Annotated[float, Parameter(name="--seconds-max")] = 40.0,
+    network: bool = True,
     spark: bool = True,
 ) -> int:
     """Show what Siftcast does, on generated stock quotes, in under two minutes.
@@ -52,9 +54,12 @@ def demo(
         The matching engine.
     seconds_max
         When to stop matching, if it is not done by then.
+    network
+        Show a network of three nodes as well.
     spark
         Show the stream on Spark as well.
     """
+    from siftcast.interfaces.cli.demo_network import show_network
     from siftcast.interfaces.cli.demo_run import DemoRun
     from siftcast.interfaces.cli.demo_stream import show_stream
 
@@ -71,8 +76,9 @@ def demo(
     verdict = "all agree" if not differing else f"{differing} DIFFER"
     text = f"Compared with trying every filter on {compared:,} of the quotes: {verdict}."
     console.print(Panel(Text(text, "bold green" if not differing else "bold red"), expand=False))
+    networked = not network or show_network(run.events, console)
     streamed = not spark or show_stream(run.events, console)
-    return OK if streamed and not differing else DEFECT
+    return OK if networked and streamed and not differing else DEFECT
 
 
 def _show_market(run: DemoRun, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""The second part of `siftcast demo`: the same market as a stream on Spark, with subscriptions that change midway.
+"""The last part of `siftcast demo`: the same market as a stream on Spark, with subscriptions that change midway.
 
 Quotes arrive as files in a folder. After half of them the changelog of subscriptions grows by a version: one is
 replaced, one is added, one is removed. A table then shows who got what under which version, and the answer is compared
@@ -52,7 +52,7 @@ class StreamedMarket:
 
 def show_stream(quotes: pa.Table, console: Console) -> bool:
     """Runs and shows the stream; whether it gave the right answer. Says so where Spark is not installed."""
-    console.print(Text("\n4. The same on Spark, as a stream, while subscriptions change", "bold"))
+    console.print(Text("\n5. The same on Spark, as a stream, while subscriptions change", "bold"))
     if find_spec("pyspark") is None:
         console.print('Spark is not installed here: pip install "siftcast[spark]" brings it, Java included.')
         return True

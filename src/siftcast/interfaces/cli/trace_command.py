@@ -62,14 +62,15 @@ def trace(
     if json:
         out().print(Text(msgspec.json.encode(asdict(found)).decode()), soft_wrap=True)
     elif found.is_known:
-        _print_trace(found)
+        print_trace(found)
     else:
         _say(f"no node remembers event '{event}'", "yellow")
     _tell_silent(found.silent)
     return OK if found.is_known else REJECTED
 
 
-def _print_trace(found: EventTrace) -> None:
+def print_trace(found: EventTrace) -> None:
+    """An event's way across the nodes."""
     times = [at for _, at in found.published] + [hop.sent_ms for hop in found.hops]
     begun_ms = min(times + [each.at_ms for each in found.deliveries] + [at for _, at, _ in found.refusals])
 
