@@ -83,14 +83,17 @@ def test_a_node_whose_disk_is_really_full_refuses_loses_nothing_and_recovers(tmp
         await bus.publish(Event({"value": value, "text": "x" * 2_000}, f"event-{value}"), durable=True)
         accepted.append(value)
 
+    async def publish_all(bus: siftcast.Bus) -> None:
+        for value in range(5_000):
+            await publish(bus, value)
+
     @on_loop
     async def story(disk: SmallDisk) -> None:
         async with siftcast.connect(f"siftcast://{disk.address}", timeout_s=60.0) as bus:
             async with bus.subscribe("value >= 0", durable="desk"):
                 pass
             with pytest.raises(Refused, match="kept now"):
-                for value in range(5_000):
-                    await publish(bus, value)
+                await publish_all(bus)
             assert accepted
             disk.make_room()
             while 5_000 not in accepted:
