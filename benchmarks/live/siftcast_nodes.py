@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.live.brokers import Address, Attributes, Broker, Deliveries, Subscriber, Wanted
+from siftcast.overlays.wire_events import encode_fields
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.errors import failure_error
 from siftcast.runtimes.live.frames import (
@@ -31,7 +32,6 @@ from siftcast.runtimes.live.frames import (
 )
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.rights import hash_token, new_token
-from siftcast.runtimes.live.wire_events import encode_fields
 
 _QUIET = "[heartbeat]\ninterval_ms = 600000\n"
 """Heartbeats would be counted as deliveries."""

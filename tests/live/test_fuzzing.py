@@ -15,12 +15,12 @@ import pytest
 
 import siftcast
 from siftcast.model import Event
+from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.frames import decode_frame, encode_frame
 from siftcast.runtimes.live.node import Node
 from siftcast.runtimes.live.settling import load_kernels
-from siftcast.runtimes.live.wire_events import encode_event
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 

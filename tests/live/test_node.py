@@ -125,7 +125,7 @@ async def test_to_a_neighbour_that_does_not_keep_up_events_are_dropped_and_contr
 
 @on_loop
 async def test_an_event_without_an_id_is_given_one() -> None:
-    from siftcast.runtimes.live.wire_events import decode_event, encode_fields
+    from siftcast.overlays.wire_events import decode_event, encode_fields
 
     async with running() as node, siftcast.connect(url_of(node)) as bus, bus.subscribe("x = 1") as stream:
         for _ in range(2):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import siftcast
+from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.frames import (
     HEADER_BYTES,
@@ -21,7 +22,6 @@ from siftcast.runtimes.live.frames import (
 )
 from siftcast.runtimes.live.node import Node
 from siftcast.runtimes.live.spill import Spill
-from siftcast.runtimes.live.wire_events import decode_event
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 

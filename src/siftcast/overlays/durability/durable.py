@@ -60,7 +60,8 @@ from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
 from siftcast.overlays.durability.routing_memory import RoutingMemory, check_rules
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
-from siftcast.overlays.wire_format import MessageFormat, encode_event
+from siftcast.overlays.wire_events import encode_event
+from siftcast.overlays.wire_messages import MessageCodec
 
 DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Release, Greet, Acknowledge)
 _RETRY_TIMER = "durable/retry"
@@ -87,7 +88,7 @@ class Durable(Protocol):
         self._landings = Landings(self._ledger, node)
         self._relaying = Relaying(
             self._ledger,
-            MessageFormat(inner.messages),
+            MessageCodec(inner.messages),
             self._landings.is_released,
             window=settings.window,
             resend_ms=settings.resend_ms,
@@ -198,7 +199,7 @@ class Durable(Protocol):
                     self._relaying.resume(peer, now)
                 if damaged:
                     self._relaying.acknowledge(peer)  # the new lineage has the peer introduce itself
-        except (msgspec.DecodeError, DataError, ValueError, KeyError) as error:
+        except (msgspec.DecodeError, DataError, EventError, ValueError, KeyError) as error:
             raise RestoreError(
                 f"what this node kept does not fit it ({type(error).__name__}: {error}); was the layout of the network "
                 "changed? Run it once more as it was until nothing waits, or start with an empty store"

@@ -15,7 +15,7 @@ import msgspec
 
 from siftcast.model import Event
 from siftcast.overlays.durability.ledger import Ledger
-from siftcast.overlays.wire_format import decode_event, encode_event
+from siftcast.overlays.wire_events import decode_event, encode_event
 
 _END = "log-end"
 

@@ -38,7 +38,7 @@ from siftcast.model import Event
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Ticket
-from siftcast.overlays.wire_format import decode_event, encode_event
+from siftcast.overlays.wire_events import decode_event, encode_event
 
 Place = tuple[NodeId, int]
 """A relay in an outbox: neighbour and number."""

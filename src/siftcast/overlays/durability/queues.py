@@ -17,7 +17,7 @@ from siftcast.overlays.durability.event_log import EventLog
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.subscription_queue import SubscriptionQueue
-from siftcast.overlays.wire_format import decode_event, encode_event
+from siftcast.overlays.wire_events import decode_event, encode_event
 
 RETENTION_TIMER = "durable/retention"
 _RETENTION_MS_MIN = 1_000.0

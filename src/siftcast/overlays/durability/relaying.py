@@ -21,7 +21,7 @@ from siftcast.overlays.durability.link import Link, Waiting
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
 from siftcast.overlays.durability.order import Place
 from siftcast.overlays.durability.streams import Outgoing
-from siftcast.overlays.wire_format import MessageFormat
+from siftcast.overlays.wire_messages import MessageCodec
 
 RESEND_TIMER = "durable/resend"
 _AGAIN_MAX = 64
@@ -42,7 +42,7 @@ class Relaying:
     def __init__(
         self,
         ledger: Ledger,
-        format: MessageFormat,
+        codec: MessageCodec,
         is_released: Callable[[int], bool],
         *,
         window: int,
@@ -54,7 +54,7 @@ class Relaying:
         self.lineage = 0
         self.life = 0
         self._ledger = ledger
-        self._format = format
+        self._codec = codec
         self._is_released = is_released
         self._window = window
         self._resend_ms = resend_ms
@@ -87,7 +87,7 @@ class Relaying:
         duties = []
         for peer, number, data in sorted(boxes):
             duty, ticket, content = msgspec.msgpack.decode(data, type=tuple[int, Ticket | None, bytes])
-            waiting = Waiting(self._format.decode(content), duty, ticket)
+            waiting = Waiting(self._codec.decode(content), duty, ticket)
             if renumber:
                 number = self._put(peer, waiting, data)
             else:
@@ -116,7 +116,7 @@ class Relaying:
         self, message: Message, peers: Iterable[NodeId], duty: int = 0, ticket: Ticket | None = None
     ) -> list[Place]:
         """Puts a message into the outbox of each peer; returns the places."""
-        data = msgspec.msgpack.encode((duty, ticket, self._format.encode(message)))
+        data = msgspec.msgpack.encode((duty, ticket, self._codec.encode(message)))
         places = []
         for peer in peers:
             places.append((peer, self._put(peer, Waiting(message, duty, ticket), data)))

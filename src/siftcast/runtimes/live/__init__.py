@@ -1,6 +1,6 @@
 """The live network: nodes over TCP that run the same protocol objects as the simulator, and clients.
 
-frames.py           what travels over a connection; wire_events.py and peer_messages.py what travels inside
+frames.py           what travels over a connection; what travels inside is in `overlays.wire_events` and `wire_messages`
 connection.py       one connection as frames: cutting, batched writes, heartbeats
 node.py             stimuli in, effects out
 sessions.py         clients: subscriptions, deliveries, slow consumers (spill.py: on disk)

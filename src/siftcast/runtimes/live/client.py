@@ -33,6 +33,7 @@ from siftcast.model import Event, EventError, Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.wire_events import encode_event, encode_fields
 from siftcast.runtimes.live.client_link import ClientLink, Window
 from siftcast.runtimes.live.configuration import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox
@@ -56,7 +57,6 @@ from siftcast.runtimes.live.frames import (
 from siftcast.runtimes.live.reach import Reach, reach_of
 from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
 from siftcast.runtimes.live.tls import Dial, Trust, client_context, dial_tcp
-from siftcast.runtimes.live.wire_events import encode_event, encode_fields
 
 AnyEvent = Event | Mapping[str, object]
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]

@@ -16,10 +16,10 @@ from msgspec import Meta
 
 from siftcast.model import FilterLimits
 from siftcast.model.toml_files import line_of, parse_toml, read_text
+from siftcast.overlays.wire_events import EventLimits
 from siftcast.runtimes.live.connection import QUEUE_BYTES_MAX
 from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.frames import FRAME_BYTES_MAX
-from siftcast.runtimes.live.wire_events import EventLimits
 
 DEFAULT_PORT = 7007
 Positive = Annotated[int, Meta(ge=1)]

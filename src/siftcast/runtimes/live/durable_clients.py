@@ -33,6 +33,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live.errors import Refused, Superseded
 from siftcast.runtimes.live.frames import (
     Acknowledge,
@@ -46,7 +47,6 @@ from siftcast.runtimes.live.frames import (
     Subscribe,
 )
 from siftcast.runtimes.live.sessions import ClientSubscription, Session
-from siftcast.runtimes.live.wire_events import encode_event
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node import Node

@@ -17,9 +17,9 @@ from typing import Protocol
 
 from siftcast.model import Event, Filter, SubscriptionError
 from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.frames import Letter, Subscribe
 from siftcast.runtimes.live.received import Inbox, ReceivedEvent, received_event
-from siftcast.runtimes.live.wire_events import decode_event
 
 SETTLED_MAX = 10_000
 """How many answers are remembered; the node waits for fewer at a time."""

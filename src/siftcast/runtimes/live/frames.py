@@ -175,7 +175,7 @@ class Description(Frame, frozen=True, gc=False, tag=16):
 
 
 class PeerMessage(Frame, frozen=True, gc=False, tag=17):
-    """A message of the scheme, as `peer_messages` has it."""
+    """A message of the scheme, as `overlays.wire_messages` has it."""
 
     message: msgspec.Raw
 

@@ -46,6 +46,7 @@ from siftcast.overlays.contract import (
     TimerFired,
 )
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
 from siftcast.runtimes.live.configuration import ConfigurationFile, check_reach, parse_address
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
 from siftcast.runtimes.live.durable_clients import Answer, DurableClients
@@ -64,7 +65,6 @@ from siftcast.runtimes.live.sessions import Session, Sessions
 from siftcast.runtimes.live.settling import SettledTables
 from siftcast.runtimes.live.store import Reported, Store
 from siftcast.runtimes.live.tls import HANDSHAKE_WAIT_S, node_tls
-from siftcast.runtimes.live.wire_events import WireEvent, decode_event, encode_event
 
 _BACKLOG = 1_024
 _HELLO_WAIT_S = 10.0

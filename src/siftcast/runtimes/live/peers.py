@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from siftcast.model import DataError
 from siftcast.overlays.contract import (
     DelayMeasured,
     Message,
@@ -27,6 +28,7 @@ from siftcast.overlays.contract import (
     PeerFound,
     PeerLost,
 )
+from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.runtimes.live.configuration import parse_address
 from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import FrameError, NetworkMismatch, UntrustedNode, VersionError
@@ -43,7 +45,6 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
 )
 from siftcast.runtimes.live.layout import Overlay
-from siftcast.runtimes.live.peer_messages import MessageCodec
 from siftcast.runtimes.live.tls import dial_tcp
 
 if TYPE_CHECKING:
@@ -196,7 +197,11 @@ class Peers:
     def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""
         self.received += 1
-        self._node.tell(MessageReceived(number, self._codec.decode(frame.message)))
+        try:
+            message = self._codec.decode(frame.message)
+        except DataError as error:
+            raise FrameError(str(error)) from None
+        self._node.tell(MessageReceived(number, message))
 
     async def _call(self, number: NodeId) -> None:
         host, port = parse_address(self._overlay.addresses[number])

@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from siftcast.model import Filter
 from siftcast.model.filter import AnyFilter, as_filter
-from siftcast.runtimes.live.wire_events import WireEvent, decode_wire
+from siftcast.overlays.wire_events import WireEvent, decode_wire
 
 OVERFLOW_FACTOR = 10
 

@@ -25,6 +25,7 @@ import msgspec
 from siftcast.model import Event, Filter, Subscription, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import SubscribeRequested, UnsubscribeRequested
+from siftcast.overlays.wire_events import decode_event, encode_event
 from siftcast.runtimes.live.configuration import SlowConsumerSpec
 from siftcast.runtimes.live.connection import Connection, Outbox
 from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
@@ -55,7 +56,6 @@ from siftcast.runtimes.live.frames import (
 )
 from siftcast.runtimes.live.rights import Guard
 from siftcast.runtimes.live.spill import Spill
-from siftcast.runtimes.live.wire_events import decode_event, encode_event
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node import Node

@@ -1,4 +1,4 @@
-"""The messages of a scheme as bytes, for any scheme: read off from the fields of its message types.
+"""The messages of a scheme as bytes, on a wire and on a disk, for any scheme: read off from the fields of their types.
 
 A message is the msgpack array [kind, field, field, …], where `kind` is its place in `Protocol.messages`. Three types of
 fields have a form of their own, wherever they stand: an event is the bytes it came in, a filter is its text, and a
@@ -14,11 +14,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from siftcast.model import Event, Filter, FilterLimits
-from siftcast.model.errors import SiftcastError
+from siftcast.model import DataError, Event, Filter, FilterLimits, SiftcastError
 from siftcast.overlays.contract import Message
-from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.wire_events import EventLimits, decode_event, encode_event
+from siftcast.overlays.wire_events import EventLimits, decode_event, encode_event
 
 Convert = Callable[[Any], Any]
 _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
@@ -28,7 +26,7 @@ _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
 class MessageCodec:
     """Writes and reads the messages of one scheme."""
 
-    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits) -> None:
+    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits | None = None) -> None:
         self._kinds = {kind: number for number, kind in enumerate(messages)}
         self._limits = event_limits
         self._encode = msgspec.msgpack.Encoder().encode
@@ -36,21 +34,21 @@ class MessageCodec:
         self._decode_kind = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw]).decode
 
     def encode(self, message: Message) -> bytes:
-        """The bytes of a message."""
-        number = self._kinds[type(message)]
+        """The bytes of a message; raises EventError if its event has no such form."""
+        number = self._kinds.get(type(message))
+        if number is None:
+            raise DataError(f"{type(message).__name__} is not among the messages of this scheme")
         return self._encode((number, msgspec.Raw(self._encode(self._shapes[number].flatten(message)))))
 
     def decode(self, data: bytes | msgspec.Raw) -> Message:
-        """The message behind bytes; raises FrameError."""
+        """The message behind bytes; raises DataError."""
         try:
             number, fields = self._decode_kind(data)
             if not 0 <= number < len(self._shapes):
-                raise FrameError(f"the scheme has no message number {number}")
+                raise DataError(f"it has no message number {number}")
             return self._shapes[number].build(fields)
-        except FrameError:
-            raise
         except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError) as error:
-            raise FrameError(f"not a message of the scheme: {error}") from None
+            raise DataError(f"not a message of the scheme: {error}") from None
 
     def encode_nested(self, message: Message) -> msgspec.Raw:
         """A message inside another."""

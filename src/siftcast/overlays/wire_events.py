@@ -1,12 +1,15 @@
-"""Events as bytes: encoded once by whoever publishes, and passed on as they are.
+"""Events as bytes, on a wire and on a disk: encoded once by whoever publishes, and passed on as they are.
 
-A `WireEvent` is an `Event` that remembers the bytes it came in, so that a node that delivers it to ten connections and
-two neighbours copies bytes and encodes nothing. On the wire an event is the msgpack array
+A `WireEvent` is an `Event` that remembers the bytes it came in, so that a node that keeps it, delivers it to ten
+connections and sends it to two neighbours copies bytes and encodes nothing. An event is the msgpack array
 
     [id, attributes, source, time, payload]
 
-Attributes are what the model compares (numbers, strings, booleans, timestamps with a zone) and containers of these.
-Integers beyond 64 bits have no msgpack form and are refused. Decoding 200 bytes costs about 2 µs.
+Attributes come back as the model compares them: numbers, strings, booleans, timestamps in UTC, and containers of these;
+a decimal as the nearest float, a date as its midnight. Whole numbers beyond 64 bits have no form in msgpack and travel
+as an extension, in digits. What has no such form is refused (`EventError`), at the door and not when it is read again.
+
+Cost: about two microseconds for 200 bytes, either way.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from siftcast.model import Event, EventError
 from siftcast.model.values import normalise
 
 _PLAIN = frozenset({str, int, float, bool, type(None), bytes})
+_WHOLE = 1  # the extension that stands for whole numbers beyond 64 bits
+_WORD_MIN, _WORD_MAX = -(2**63), 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,14 @@ class Wire(msgspec.Struct, array_like=True, frozen=True, gc=False):
     payload: bytes = b""
 
 
+def _read_extension(code: int, data: memoryview) -> object:
+    if code != _WHOLE:
+        raise EventError(f"there is no extension {code}")
+    return int(bytes(data))
+
+
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Wire).decode
+_decode = msgspec.msgpack.Decoder(Wire, ext_hook=_read_extension).decode
 
 
 class WireEvent(Event):
@@ -63,6 +74,18 @@ class WireEvent(Event):
 
     def __reduce__(self) -> tuple[object, ...]:
         return decode_event, (self.encoded,)
+
+    def __eq__(self, other: object) -> bool:
+        """An event is the same whether it came over a wire or not."""
+        if not isinstance(other, Event):
+            return NotImplemented
+        return _parts(self) == _parts(other)
+
+    __hash__ = Event.__hash__
+
+
+def _parts(event: Event) -> tuple[object, ...]:
+    return event.attributes, event.id, event.source, event.time, event.payload
 
 
 def _setter(kind: type, name: str) -> Any:
@@ -89,9 +112,13 @@ def encode_fields(
     if time is not None and time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     try:
-        return _encode(Wire(id, _plain_members(attributes), source, time, payload))
-    except (OverflowError, TypeError, ValueError, RecursionError) as error:
-        raise EventError(f"the event cannot be sent: {error}") from None
+        plain = _plain_members(attributes)
+        try:
+            return _encode(Wire(id, plain, source, time, payload))
+        except OverflowError:
+            return _encode(Wire(id, _in_words(plain), source, time, payload))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EventError(f"the event '{id}' cannot be kept or sent: {error}") from None
 
 
 def _plain_members(attributes: Mapping[str, object]) -> dict[str, Any]:
@@ -110,6 +137,17 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return normalise(value)
+
+
+def _in_words(value: Any) -> Any:
+    """The same with whole numbers of more than 64 bits as extensions."""
+    if type(value) is dict:
+        return {name: _in_words(each) for name, each in value.items()}
+    if type(value) is list:
+        return [_in_words(each) for each in value]
+    if type(value) is int and not _WORD_MIN <= value <= _WORD_MAX:
+        return msgspec.msgpack.Ext(_WHOLE, str(value).encode())
+    return value
 
 
 def decode_wire(encoded: bytes) -> Wire:
