@@ -47,7 +47,7 @@ def scale_to_mean(shape: Floats, mean: float) -> Floats:
     # the largest uncapped value stays below 1; searching it beats bisection, which never ends exactly.
     rest = np.concatenate((np.cumsum(descending[::-1])[::-1], [0.0]))
     capped = np.arange(descending.size)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factors = (total - capped) / rest[:-1]
         fits = (factors >= 0.0) & (factors * descending <= 1.0) & (rest[:-1] > 0.0)
     if fits.any():

@@ -3,7 +3,7 @@
 setup.py      the topology, the data models and the configurations
 measure.py    one configuration: a scheme on a topology in the simulator, and what the checkers say
 example.py    the eight servers of Figures 2 and 4
-judge.py      rows K1 to K13
+judge.py      rows K1 to K13 (judge_stress.py: K10)
 figures.py    the figures, and the account of how it was set up
 """
 

@@ -3,6 +3,7 @@
 A transit-stub network of 2,500 routers, 500 servers, one integer attribute of 1,000 values, one subscription a server
 that lists the values it wants, 1,000 events. Two readings of how events are drawn stand side by side: `stratified`
 publishes each value as often as its volume says, `independent` draws them one by one, as the text literally says.
+So do two of the average distance between peaks of the multimodal model: between `neighbours`, or over all `pairs`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from siftcast.experiments.kyra.paper import SCHEMES
 from siftcast.model import Attribute, Event, Filter, Schema, Subscription
 from siftcast.planning import cell_loads
 from siftcast.space import ContentSpace
@@ -44,6 +46,7 @@ def configurations(quick: bool, figure: str | None) -> list[Configuration]:
         (("K8",), _chosen(("fbr", "kyra"), ("zipf-uniform",), ("stratified", "independent"))),
         (("K8",), [run | {"zones": "shares"} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
         (("K9", "K10"), _chosen(("mbr", "unicast", "broadcast", "fbr", "kyra"), MODELS, ("stratified",))),
+        (("K10",), [run | {"peaks": "pairs"} for run in _chosen(SCHEMES, ("multimodal",), ("stratified",))]),
         (("K6",), [run | {"multi_homed": True} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
         (("K11",), _balanced()),
     ):
@@ -141,7 +144,8 @@ def build(configuration: Configuration) -> World:
         elif name == "zipf-uniform":
             model = zipf_values(values, rate, rng=rng)
         else:
-            model = multimodal_values(values, rate, peaks=draw_peaks(values, rng))
+            distance = configuration.get("peaks", "neighbours")
+            model = multimodal_values(values, rate, peaks=draw_peaks(values, rng), peak_distance=distance)
         interest, popularity, volume = model.interest(servers, rng), model.popularity, model.volume
         published = model.draw_values(configuration["events"], rng, draw=configuration["draw"])
         sources = rng.integers(0, servers, size=len(published))

@@ -51,6 +51,7 @@ def _key(
     multi_homed: bool = False,
     balance_factor: int = 1,
     zones: str = "bottleneck",
+    peaks: str = "neighbours",
     **_: Any,
 ) -> tuple[Any, ...]:
-    return scheme, rate, model, draw, clique_ms, trees, multi_homed, balance_factor, zones
+    return scheme, rate, model, draw, clique_ms, trees, multi_homed, balance_factor, zones, peaks
