@@ -23,10 +23,19 @@ _kernels: list[Any] = []
 
 def kernel(function: F) -> F:
     """Compile once, keep the machine code on disk where that is possible, and let other threads run meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def brief_kernel(function: F) -> F:
+    """Likewise for what takes microseconds: letting other threads in would take a tenth of one."""
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: F, *, nogil: bool) -> F:
     try:
-        made = numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+        made = numba.njit(cache=True, nogil=nogil, boundscheck=False)(function)
     except RuntimeError:  # no folder for the cache can be written: every process compiles for itself
-        made = numba.njit(nogil=True, boundscheck=False)(function)
+        made = numba.njit(nogil=nogil, boundscheck=False)(function)
     _kernels.append(made)
     return cast(F, made)
 

@@ -66,7 +66,7 @@ class Tiles(Engine):
         self._reserve(slot)
         self._staged.add(slot, filter_)
         self._home[slot] = _STAGED
-        self._only = None
+        self._go_direct(None)
 
     def bulk(self) -> Loader:
         return Loader(self._undecided, self._install)
@@ -103,9 +103,7 @@ class Tiles(Engine):
             slots += self._staged.find(event)
         return slots if limit is None else slots[:limit]
 
-    def exists(self, event: Attributes) -> bool:
-        if self._only is not None:
-            return self._only.exists(event)
+    def exists(self, event: Attributes) -> bool:  # replaced by that of the one segment, while there is one
         if self._staged.size > STAGED_MAX:
             self._flush()
         for segment in self._segments.values():
@@ -154,10 +152,18 @@ class Tiles(Engine):
         self._serial += 1
         self._segments[serial] = segment
         self._reserve(int(segment.slots.max()))
-        self._only = segment if len(self._segments) == 1 and not self._staged.size else None
+        self._go_direct(segment if len(self._segments) == 1 and not self._staged.size else None)
         codes = segment.live_codes()  # the slots of dead ones may have been given to others since
         self._home[segment.slots[codes]] = serial
         self._code[segment.slots[codes]] = codes
+
+    def _go_direct(self, segment: Segment | None) -> None:
+        """Asks this segment and nothing else from now on, or all there is again."""
+        self._only = segment
+        if segment is not None:
+            self.exists = segment.exists  # type: ignore[method-assign, assignment]  # a frame less
+        else:
+            self.__dict__.pop("exists", None)
 
     def _tidy(self) -> None:
         """Merges segments of like size when there are enough, and rebuilds those that are mostly dead."""
@@ -180,7 +186,7 @@ class Tiles(Engine):
     def _merge(self, serials: Sequence[int]) -> None:
         self._counts["merges"] += 1
         segments = [self._segments.pop(serial) for serial in serials]
-        self._only = None
+        self._go_direct(None)
         rows: RowSet = merge_rows([segment.live_rows() for segment in segments])
         if not len(rows):
             return

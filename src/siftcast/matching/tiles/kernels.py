@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import kernel
+from .compiling import brief_kernel, kernel
 from .hits import (
     CANDIDATE_BYTES,
     END_BYTES,
@@ -121,12 +121,17 @@ def expand_lines(lines: int, tiles: int, count: int, words: int, target: int) ->
 # --- One event ---------------------------------------------------------------------------------------------
 
 
+@kernel
+def scratch_bytes(index: int) -> int:
+    """The size of the space for one event: notes of a visit, words, summary rows, codes, tiles."""
+    size = part(index, PART_VISIT_BYTES) + WORDS_BYTES + 8 * part(index, PART_SUMMARIES)
+    return size + row_bytes(part(index, PART_DIMS)) + 4 * part(index, PART_TILES) + 1024
+
+
 @inlined
 def make_scratch(index: int) -> Any:
-    """Uninitialised space for one event: notes of a visit, words, summary rows, codes, tiles."""
-    size = part(index, PART_VISIT_BYTES) + WORDS_BYTES + 8 * part(index, PART_SUMMARIES)
-    size += row_bytes(part(index, PART_DIMS)) + 4 * part(index, PART_TILES) + 1024
-    return np.empty(size >> 3, np.int64)
+    """Uninitialised space for one event."""
+    return np.empty(scratch_bytes(index) >> 3, np.int64)
 
 
 @inlined
@@ -180,21 +185,18 @@ def exists_many(index: int, keys: Any, alive: Any) -> Any:
     return found
 
 
-@kernel
+@brief_kernel
 def exists_event(question: int) -> bool:
     """Whether any row matches the event of a question; one bare address is what Python hands over fastest."""
     index, keys = asked(question)
-    space = make_scratch(index)
-    found = exists_at(index, keys, living(question), address_of(space))
-    hold(space)
-    return found
+    return exists_at(index, keys, living(question), spare_space(index, keys))
 
 
-@kernel
+@brief_kernel
 def match_event(question: int) -> Any:
     """The names of the rows that match the event of a question, in the order of their positions."""
     index, keys = asked(question)
-    positions = positions_at(index, keys, living(question))
+    positions = positions_at(index, keys, living(question), spare_space(index, keys))
     names = load_int64(question + QUESTION_NAMES)
     for i in range(positions.size):
         positions[i] = load_int32(names + 4 * positions[i])
@@ -205,7 +207,10 @@ def match_event(question: int) -> Any:
 def match_one(index: int, keys: Any, alive: Any) -> Any:
     """Positions of the rows that match one event, ascending."""
     check_arguments(index, keys, keys.size, alive)
-    return positions_at(index, address_of(keys), address_of(alive))
+    space = make_scratch(index)
+    positions = positions_at(index, address_of(keys), address_of(alive), address_of(space))
+    hold(space)
+    return positions
 
 
 @inlined
@@ -215,6 +220,12 @@ def asked(question: int) -> tuple[int, int]:
     for at in range(keys, keys + 8 * load_int64(question + QUESTION_DOUBLES), 8):
         store_int64(at, double_key(load_int64(at)))
     return load_int64(question + QUESTION_INDEX), keys
+
+
+@inlined
+def spare_space(index: int, keys: int) -> int:
+    """The scratch space that a question brings with it, behind its keys: making some would take as long as a visit."""
+    return keys + 8 * part(index, PART_DIMS)
 
 
 @inlined
@@ -236,9 +247,8 @@ def double_key(bits: int) -> int:
 
 
 @piece
-def positions_at(index: int, keys: int, alive: int) -> Any:
-    space = make_scratch(index)
-    scratch = (address_of(space) + 63) & ~63
+def positions_at(index: int, keys: int, alive: int, space: int) -> Any:
+    scratch = (space + 63) & ~63
     words = scratch + part(index, PART_VISIT_BYTES)
     rows = words + WORDS_BYTES
     codes = rows + 8 * part(index, PART_SUMMARIES)
@@ -255,7 +265,6 @@ def positions_at(index: int, keys: int, alive: int) -> Any:
     total = count_lines(lines, count)
     positions = np.empty(total + 64, np.int32)
     expand_lines(lines, tiles, count, words, address_of(positions))
-    hold(space)
     hold(line_space)
     return positions[:total]
 

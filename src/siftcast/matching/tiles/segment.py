@@ -22,7 +22,7 @@ from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
-from siftcast.matching.tiles.kernels import exists_event, match_event
+from siftcast.matching.tiles.kernels import exists_event, match_event, scratch_bytes
 from siftcast.matching.tiles.keys import Mask, Path
 from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.residues import answers_for
@@ -107,9 +107,14 @@ class Segment(ABC):
 
     def _reader(self, names: Int32Array) -> EventKeys:
         """Reads events into questions about the rows, answered with `names` of positions, which must live on."""
-        alive, index = int(self._alive_at.ctypes.data), self.index.address
+        index = self.index.address
         return EventKeys(
-            list(self.rows.entries), self.rows.ranks, index=index, alive=alive, names=int(names.ctypes.data)
+            list(self.rows.entries),
+            self.rows.ranks,
+            index=index,
+            alive=int(self._alive_at.ctypes.data),
+            names=int(names.ctypes.data),
+            scratch_bytes=scratch_bytes(index),
         )
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
