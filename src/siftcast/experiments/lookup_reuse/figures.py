@@ -68,7 +68,7 @@ ACCOUNT = """
 100 routers in a balanced binary tree, 100 subscriptions each, five attributes in [0, 1], one network for all
 strategies. An event's cost is the CPU time that all routers spend on it, without set-up; the total is the best of the
 repeats, and its breakdown comes from a run of its own with a clock around each match. Deliveries are compared between
-strategies in every run. 200 events for each of five seeds stand for the paper's 1,000.
+strategies in every run. 100 events for each of five seeds stand for the paper's 1,000.
 
 ## Readings
 
