@@ -114,13 +114,21 @@ def publish(
 
 async def _try_each(bus: Bus, source: AsyncIterator[Event] | Iterator[Event]) -> int:
     """Says what would become of each event; returns how many there were."""
-    from siftcast.runtimes.live.client import each_event
-
     number = 0
-    async for event in each_event(source):
+    async for event in _each(source):
         number += 1
         print_reach(number, await bus.dry_run(event))
     return number
+
+
+async def _each(source: AsyncIterator[Event] | Iterator[Event]) -> AsyncIterator[Event]:
+    """Events one by one, whichever way they come."""
+    if isinstance(source, AsyncIterator):
+        async for event in source:
+            yield event
+    else:
+        for event in source:
+            yield event
 
 
 def _from_blocks(reader: object) -> Iterator[Event]:

@@ -12,5 +12,6 @@ settling.py         routing tables that index themselves when there is time
 store.py            what must survive a crash (salvage.py: after damage)
 configuration.py    the node's TOML file
 recording.py        a node's part of a trace
-client.py           the client: `siftcast.connect`; sync_client.py its twin without async, in_process.py one for tests
+client.py           the client: `siftcast.connect` (publishing.py, received.py: its two halves)
+sync_client.py      its twin without async; in_process.py one for tests
 """

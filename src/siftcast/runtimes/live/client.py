@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -27,14 +27,11 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import msgspec
-
-from siftcast.model import Event, EventError, Filter, SubscriptionError
+from siftcast.model import Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.overlays.contract import QueuePolicy
-from siftcast.overlays.wire_events import encode_event, encode_fields
-from siftcast.runtimes.live.client_link import ClientLink, Window
+from siftcast.runtimes.live.client_link import ClientLink
 from siftcast.runtimes.live.configuration import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox
 from siftcast.runtimes.live.errors import ConnectionLost, LiveError
@@ -47,21 +44,19 @@ from siftcast.runtimes.live.frames import (
     EndDurable,
     Hello,
     Inquire,
-    Publish,
     Question,
     ReadDeadLetters,
     Replace,
     Subscribe,
     Unsubscribe,
 )
+from siftcast.runtimes.live.publishing import WINDOW, AnyEvent, Publisher
 from siftcast.runtimes.live.reach import Reach, reach_of
 from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
 from siftcast.runtimes.live.tls import Dial, Trust, client_context, dial_tcp
 
-AnyEvent = Event | Mapping[str, object]
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
 BUFFER = 1_000
-_WINDOW = 1_000
 _WAIT_MIN_S, _WAIT_MAX_S = 0.05, 2.0
 _FINAL = frozenset({"version", "unauthorised", "untrusted-node"})
 """Failures that calling again would not change."""
@@ -109,7 +104,8 @@ class Bus:
         self._where = where
         self._hello = Hello(VERSION, "client", name, token or "")
         self._timeout_s = timeout_s
-        self._ids = secrets.token_hex(6)
+        ids = secrets.token_hex(6)
+        self._publisher = Publisher(name, ids, self._present)
         self._count = 0
         self._inboxes: dict[int, Inbox] = {}
         self._standing: dict[int, asyncio.Future[Any]] = {}
@@ -121,7 +117,7 @@ class Bus:
         self._final: SiftcastError | None = None
         self._trouble = ""
         self._is_closing = False
-        self._random = Random(self._ids)
+        self._random = Random(ids)
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -176,77 +172,18 @@ class Bus:
         With `durable`, until it is on the node's disk; should the connection break meanwhile, it is published again
         under the same id, and counts once.
         """
-        id, encoded = self._encoded(event, durable=durable)
-        while True:
-            link = await self._present()
-            try:
-                await link.request(lambda number: Publish(number, msgspec.Raw(encoded), durable))
-                return id
-            except ConnectionLost:
-                if not durable:
-                    raise
-                await asyncio.sleep(0)  # the connection must be seen to be gone before another is waited for
+        return await self._publisher.publish(event, durable=durable)
 
     async def publish_many(
         self,
         events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
         *,
         durable: bool = False,
-        window: int = _WINDOW,
+        window: int = WINDOW,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
-        batch = Window(asyncio.get_running_loop(), durable=durable)
-        async for event in each_event(events):
-            encoded = self._encoded(event, durable=durable)[1]
-            if batch.lost:
-                await self._publish_again(batch)
-            link = self._link if self._link is not None else await self._present()
-            link.publish(encoded, batch)
-            if batch.open >= window:
-                await batch.shrink(window // 2)
-                if progress is not None:
-                    progress(batch.taken)
-            if batch.failure is not None:
-                break
-        await batch.shrink(0)
-        while batch.lost and batch.failure is None:
-            await self._publish_again(batch)
-            await batch.shrink(0)
-        if batch.failure is not None:
-            raise batch.failure
-        if progress is not None:
-            progress(batch.taken)
-        return batch.taken
-
-    async def _publish_again(self, batch: Window) -> None:
-        """Publishes what connections were lost with, before anything newer, so that the order stays."""
-        while batch.lost:
-            await asyncio.sleep(0)
-            link = await self._present()
-            lost, batch.lost = batch.lost, []
-            for encoded in lost:
-                link.publish(encoded, batch)
-
-    def _encoded(self, event: AnyEvent, *, durable: bool) -> tuple[str, bytes]:
-        """An event's id and bytes; one without an id gets its own, which must be its own in the whole network.
-
-        A durable one gets a source as well: order is kept among those of one source.
-        """
-        source = self._hello.name or self._ids if durable else ""
-        if not isinstance(event, Event):
-            if not isinstance(event, Mapping):
-                raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
-            id = self._next_id()
-            return id, encode_fields(id, event, source)
-        if event.id and (event.source or not source):
-            return event.id, encode_event(event)
-        id = event.id or self._next_id()
-        return id, encode_fields(id, event.attributes, event.source or source, event.time, event.payload)
-
-    def _next_id(self) -> str:
-        self._count += 1
-        return f"{self._ids}-{self._count}"
+        return await self._publisher.publish_many(events, durable=durable, window=window, progress=progress)
 
     # -- subscribing ---------------------------------------------------------------------------------
 
@@ -383,7 +320,7 @@ class Bus:
 
     async def dry_run(self, event: AnyEvent) -> Reach:
         """Which subscriptions at all nodes an event would reach, and why not others; nothing is published."""
-        encoded = self._encoded(event, durable=False)[1]
+        encoded = self._publisher.encode(event, durable=False)[1]
         facts = await self._inquire("reach", encoded)
         return reach_of(facts["answers"], facts["silent"])
 
@@ -471,16 +408,6 @@ async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
                 raise
         else:
             event.ack()
-
-
-async def each_event(events: Iterable[AnyEvent] | AsyncIterable[AnyEvent]) -> AsyncIterable[AnyEvent]:
-    """Events one by one, whichever way they come."""
-    if isinstance(events, AsyncIterable):
-        async for event in events:
-            yield event
-    else:
-        for event in events:
-            yield event
 
 
 def _ignore(future: asyncio.Future[Any]) -> None:

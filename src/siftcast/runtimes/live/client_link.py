@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from siftcast.model.errors import SiftcastError
 from siftcast.runtimes.live.connection import Connection, Outbox, Watch
-from siftcast.runtimes.live.durable_inbox import DurableInbox
 from siftcast.runtimes.live.errors import ConnectionLost, FrameError, VersionError, failure_error
 from siftcast.runtimes.live.frames import (
     FRAME_BYTES_MAX,
@@ -30,7 +29,7 @@ from siftcast.runtimes.live.frames import (
     Welcome,
     publish_frame,
 )
-from siftcast.runtimes.live.received import Inbox, received_event
+from siftcast.runtimes.live.received import Inbox
 from siftcast.runtimes.live.tls import Dial
 
 _HELLO_WAIT_S = 10.0
@@ -140,15 +139,19 @@ class ClientLink:
             self.connection.resume_reading()
         return future
 
-    def publish(self, event: bytes, window: Window) -> None:
-        """Publishes an event as one of many; the window is told what becomes of it."""
-        self._count = self._count % _REQUEST_MAX + 1
-        window.begin(self._count, event)
+    def publish_all(self, events: Sequence[bytes], window: Window) -> None:
+        """Publishes events as some of many; the window is told what becomes of each."""
+        number, durable, pending, frames = self._count, window.durable, self._pending, []
+        for event in events:
+            number = number % _REQUEST_MAX + 1
+            window.begin(number, event)
+            pending[number] = window
+            frames.append(publish_frame(number, event, durable=durable))
+        self._count = number
         if self.is_closed:
-            window.answer(self._count, ConnectionLost(str(self._failure or "the connection is closed")))
+            self._fail_pending(ConnectionLost(str(self._failure or "the connection is closed")))
             return
-        self._pending[self._count] = window
-        self.connection.send_bytes(publish_frame(self._count, event, durable=window.durable))
+        self.connection.send_bytes(b"".join(frames))
         if self._full is not None:
             self.connection.resume_reading()
 
@@ -194,9 +197,7 @@ class ClientLink:
         if kind is Deliver:
             self._deliver(frame)  # type: ignore[arg-type]
         elif kind is Published:
-            first: int = frame.first  # type: ignore[attr-defined]
-            for number in range(first, first + frame.count):  # type: ignore[attr-defined]
-                self._answer(number, frame)
+            self._published(frame)  # type: ignore[arg-type]
         elif isinstance(frame, Subscribed | Description | DeadLetters):
             self._answer(frame.request, frame)
         else:
@@ -228,12 +229,21 @@ class ClientLink:
             case _:
                 raise FrameError(f"a node does not send {type(frame).__name__} to a client")
 
+    def _published(self, frame: Published) -> None:
+        pop = self._pending.pop
+        for number in range(frame.first, frame.first + frame.count):
+            asked = pop(number, None)
+            if type(asked) is Window:
+                asked.answer(number, None)
+            elif asked is not None and not asked.done():  # type: ignore[union-attr]
+                asked.set_result(frame)  # type: ignore[union-attr]
+        if self._full is not None and not self._pending:
+            self.connection.pause_reading()
+
     def _answer(self, number: int, frame: Frame) -> None:
         asked = self._pending.pop(number, None)
-        if type(asked) is Window:
-            asked.answer(number, None)
-        elif asked is not None and not asked.done():  # type: ignore[union-attr]
-            asked.set_result(frame)  # type: ignore[union-attr]
+        if isinstance(asked, asyncio.Future) and not asked.done():
+            asked.set_result(frame)
         if self._full is not None and not self._pending:
             self.connection.pause_reading()
 
@@ -243,11 +253,8 @@ class ClientLink:
             inbox = self._inboxes.get(number)
             if inbox is None:  # unsubscribed while it was under way
                 continue
-            if isinstance(inbox, DurableInbox):
-                inbox.take(self, encoded, frame.position, frame.attempt)
-            else:
-                inbox.put(received_event(encoded))
-            if inbox.is_full and self._full is None:
+            inbox.take(self, encoded, frame.position, frame.attempt)
+            if self._full is None and inbox.is_full:
                 self._full = inbox
                 if not self._pending:
                     self.connection.pause_reading()
@@ -290,9 +297,12 @@ class ClientLink:
         if not self._welcome.done():
             self._welcome.set_exception(error)
             self._welcome.exception()  # looked at, should nobody else do so
+        self._fail_pending(error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+
+    def _fail_pending(self, error: ConnectionLost) -> None:
         pending, self._pending = self._pending, {}
         for request, asked in pending.items():
-            _fail(request, asked, error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+            _fail(request, asked, error)
 
 
 def _fail(request: int, asked: asyncio.Future[Any] | Window | None, error: SiftcastError) -> None:

@@ -13,31 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
 
 from siftcast.model import Event, Filter, SubscriptionError
 from siftcast.overlays.contract import QueuePolicy
 from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.frames import Letter, Subscribe
-from siftcast.runtimes.live.received import Inbox, ReceivedEvent, received_event
+from siftcast.runtimes.live.received import AnswerableEvent, AnswerLine, Inbox, ReceivedEvent
 
 SETTLED_MAX = 10_000
 """How many answers are remembered; the node waits for fewer at a time."""
 WINDOW_MAX = 256
-
-
-class AnswerLine(Protocol):
-    """A connection that takes answers."""
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether answers would be lost."""
-
-    def acknowledge(self, subscription: int, position: int) -> None:
-        """Says that an event was dealt with."""
-
-    def reject(self, subscription: int, position: int, reason: str) -> None:
-        """Says that an event could not be dealt with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +87,7 @@ class DurableInbox(Inbox):
     def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
         """An event was offered."""
         self._line = line
-        event = received_event(encoded, position=position, attempt=attempt)
+        event = AnswerableEvent(encoded, position, attempt)
         refused = self._refused.pop(position, None)
         if self._settled.get(position) == event.id:
             line.acknowledge(self.number, position)
@@ -133,7 +118,7 @@ class DurableInbox(Inbox):
 def answered_in(event: ReceivedEvent, call: Callable[[Callable[[], None]], None]) -> ReceivedEvent:
     """The event with its answers given through `call`, which has them done where the connection lives."""
     before = event.answers
-    if before is not None:
+    if before is not None and isinstance(event, AnswerableEvent):
         event.answer_with(lambda reason: call(partial(before, reason)))
     return event
 

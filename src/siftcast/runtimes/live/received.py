@@ -27,43 +27,59 @@ class ReceivedEvent(WireEvent):
     One of a durable subscription has a position, from which it can be replayed, and counts how often it was offered.
     """
 
-    __slots__ = ("_answer", "attempt", "position")
-    _answer: Callable[[str | None], None] | None
-    attempt: int
-    position: int
-
-    @property
-    def answers(self) -> Callable[[str | None], None] | None:
-        """Who is told None for an acknowledgement, or the reason of a refusal."""
-        return self._answer
-
-    def answer_with(self, answer: Callable[[str | None], None]) -> None:
-        """Says who is to be told."""
-        _set_answer(self, answer)
+    __slots__ = ()
+    attempt: int = 1
+    position: int = 0
+    answers: Callable[[str | None], None] | None = None
+    """Who is told None for an acknowledgement, or the reason of a refusal."""
 
     def ack(self) -> None:
         """Says that the event was dealt with, so that a durable subscription does not deliver it again."""
-        if self._answer is not None:
-            self._answer(None)
+        if self.answers is not None:
+            self.answers(None)
 
     def nack(self, reason: str) -> None:
         """Says that the event could not be dealt with; a durable subscription delivers it again, or sets it aside."""
-        if self._answer is not None:
-            self._answer(reason)
+        if self.answers is not None:
+            self.answers(reason)
 
 
-_set_answer, _set_attempt, _set_position = (
-    ReceivedEvent.__dict__[name].__set__ for name in ("_answer", "attempt", "position")
+class AnswerableEvent(ReceivedEvent):
+    """An event of a durable subscription."""
+
+    __slots__ = ("answers", "attempt", "position")
+    answers: Callable[[str | None], None] | None
+    attempt: int
+    position: int
+
+    def __init__(self, encoded: bytes, position: int, attempt: int) -> None:
+        super().__init__(decode_wire(encoded), encoded)
+        _set_position(self, position)
+        _set_attempt(self, attempt)
+        self.answer_with(None)
+
+    def answer_with(self, answer: Callable[[str | None], None] | None) -> None:
+        """Says who is to be told."""
+        _set_answers(self, answer)
+
+
+_set_answers, _set_attempt, _set_position = (
+    AnswerableEvent.__dict__[name].__set__ for name in ("answers", "attempt", "position")
 )
 
 
-def received_event(encoded: bytes, *, position: int = 0, attempt: int = 1) -> ReceivedEvent:
-    """The event behind bytes; nobody is told of its acknowledgement yet."""
-    event = ReceivedEvent(decode_wire(encoded), encoded)
-    _set_answer(event, None)
-    _set_position(event, position)
-    _set_attempt(event, attempt)
-    return event
+class AnswerLine(Protocol):
+    """A connection that takes answers."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether answers would be lost."""
+
+    def acknowledge(self, subscription: int, position: int) -> None:
+        """Says that an event was dealt with."""
+
+    def reject(self, subscription: int, position: int, reason: str) -> None:
+        """Says that an event could not be dealt with."""
 
 
 class Inbox:
@@ -86,6 +102,10 @@ class Inbox:
     @property
     def is_full(self) -> bool:
         return len(self.events) >= self.buffer
+
+    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
+        """An event came over a connection."""
+        self.put(ReceivedEvent(decode_wire(encoded), encoded))
 
     def put(self, event: ReceivedEvent) -> None:
         """Adds an event, unless far too many wait."""

@@ -20,10 +20,11 @@ from typing import Any, Self, TypeVar
 
 from siftcast.model.filter import AnyFilter
 from siftcast.overlays.contract import QueuePolicy
-from siftcast.runtimes.live.client import BUFFER, AnyEvent, Bus, EventHandler, connect
+from siftcast.runtimes.live.client import BUFFER, Bus, EventHandler, connect
 from siftcast.runtimes.live.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.event_trace import EventTrace
+from siftcast.runtimes.live.publishing import AnyEvent
 from siftcast.runtimes.live.reach import Reach
 from siftcast.runtimes.live.received import EventStream, ReceivedEvent
 from siftcast.runtimes.live.tls import Trust
