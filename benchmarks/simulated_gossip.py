@@ -6,13 +6,13 @@ Each node has a timer of a second, and sends what it knows about twenty others t
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from collections.abc import Sequence
 from time import process_time
 
 import numpy as np
 
+from benchmarks.memory_growth import peak_bytes
 from siftcast.overlays.contract import (
     NOTHING,
     Effect,
@@ -76,7 +76,7 @@ def main() -> None:
     simulation.run(until_ms=ROUNDS * PERIOD_MS)
     taken = process_time() - started
     found = {
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024,
+        "peak_bytes": peak_bytes() or 0,
         "handled": simulation.handled,
         "rate": simulation.handled / taken,
         "records": simulation.trace.record_table().num_rows,
