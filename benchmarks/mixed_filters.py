@@ -18,9 +18,7 @@ from benchmarks.boxes import TOP, id_column, zipf_weights
 from benchmarks.exactness import Rows
 from siftcast import Filter
 
-KINDS = (
-    "tnsnnbnn"  # of the attributes, round and round: title, number, symbol, boolean; so LIKE occurs at all sizes
-)
+KINDS = "tnsnnbnn"  # of the attributes, round and round: title, number, symbol, boolean; so LIKE occurs at all sizes
 SYMBOLS = 2_000
 WORDS = tuple(first + second for first in "bdfgklmprstvz" for second in ("alan", "emik", "irot", "osel", "utun"))
 

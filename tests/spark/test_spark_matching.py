@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as f
 
 from siftcast import Attribute, Matcher, Schema
 from siftcast import spark as ss
@@ -189,3 +190,16 @@ def test_a_stream_of_events_can_be_matched_too(spark, events, subscriptions, tmp
     )
     assert query.awaitTermination(120)
     assert pairs_of(spark.read.parquet(str(tmp_path / "out"))) == pairs_of(ss.match(events, subscriptions))
+
+
+def test_counts_are_the_lengths_of_the_lists(spark, events, subscriptions):
+    lists = ss.match(events, subscriptions, output="lists")
+    counts = ss.match_counts(events, subscriptions)
+    assert counts.columns == [*events.columns, "matched_count"]
+    expected = lists.select(*events.columns, f.size("matched").cast("long").alias("matched_count"))
+    assert sorted(map(repr, counts.collect())) == sorted(map(repr, expected.collect()))
+
+
+def test_counts_do_not_hide_a_column_of_the_events(spark, events, subscriptions):
+    with pytest.raises(DataError, match="matched_count"):
+        ss.match_counts(events.withColumn("matched_count", f.lit(1)), subscriptions)

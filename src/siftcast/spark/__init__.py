@@ -5,6 +5,7 @@
     spark = ss.session()                                      # embedded, unless there is a session or a cluster
     pairs = ss.match(events, subscriptions)                   # event columns + subscription_id
     lists = ss.match(events, subscriptions, output="lists")   # event columns + matched: array<string>
+    counts = ss.match_counts(events, subscriptions)           # event columns + matched_count
 
     result = ss.match_with_rejects(ss.read_events("events.jsonl"), ss.read_subscriptions("subscriptions.csv"))
     result.matched, result.rejected, result.counts()          # nothing is lost
@@ -34,6 +35,7 @@ from siftcast.spark.event_stream import read_event_stream
 from siftcast.spark.history import match_history
 from siftcast.spark.intake import Intake, parse_events, read_events, read_subscriptions, split_corrupt
 from siftcast.spark.java import Java, find_java
+from siftcast.spark.match_counting import match_counts
 from siftcast.spark.matching import match
 from siftcast.spark.partition import partition
 from siftcast.spark.progress import Progress, progress_now, watch
@@ -73,6 +75,7 @@ __all__ = [
     "find_java",
     "is_connect",
     "match",
+    "match_counts",
     "match_history",
     "match_sharded",
     "match_stream",
