@@ -74,7 +74,7 @@ def _float(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS, ids=["drawn"] if SOAKING else None)  # workers must agree on the names of tests
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "brute_force"])
 def test_a_long_history_answers_like_trying_every_filter(engine: str, seed: int) -> None:
     history, matcher = History(seed), Matcher(engine)
