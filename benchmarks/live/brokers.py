@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -40,6 +42,9 @@ class Deliveries(Protocol):
 class Subscriber(asyncio.Protocol):
     """Counts the deliveries of one connection by their bytes."""
 
+    weighs = True
+    """Whether deliveries are told by their size, which is found out with the first event."""
+
     def __init__(self, load: Deliveries, group: int) -> None:
         self.delivered = 0
         self.received = 0
@@ -64,10 +69,6 @@ class Subscriber(asyncio.Protocol):
 
 class Broker(ABC):
     """A broker as a process; started by `with`."""
-
-    name: str
-    delivery_bytes = 0
-    """The size of every delivery, or 0 if it is to be found out with the first event."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -149,6 +150,38 @@ class ServerProcess:
             self._process.kill()
             self._process.wait()
         self._log.close()
+
+
+class ServerBroker(Broker):
+    """A broker that is a command with a folder of its own."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="siftcast-bench-"))
+
+    @abstractmethod
+    def command(self, folder: Path, port: int) -> tuple[list[str], Mapping[str, str]]:
+        """What starts it, and the environment it needs, once its settings are written into the folder."""
+
+    def __enter__(self) -> Self:
+        port = free_port()
+        command, environment = self.command(self._folder, port)
+        self._server = ServerProcess(command, environment, self._folder, port)
+        self._server.await_listening()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        return [self._server.address]
+
+    @property
+    def pids(self) -> Sequence[int]:
+        return self._server.pids
 
 
 def free_port() -> int:

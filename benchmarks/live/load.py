@@ -43,7 +43,7 @@ class Load:
     """Connections to a broker, and what went through them."""
 
     def __init__(self, broker: Broker, subscribers: int, window: int) -> None:
-        self.delivery_bytes = broker.delivery_bytes
+        self.delivery_bytes = 0
         self._broker = broker
         self._groups = subscribers // MATCHES
         self._window = window
@@ -70,7 +70,7 @@ class Load:
         line.setblocking(False)
         self._publisher, _ = await loop.create_connection(asyncio.Protocol, sock=line)
         await asyncio.to_thread(self._broker.settle)
-        if not self.delivery_bytes and type(self._subscribers[0]) is Subscriber:
+        if self._subscribers[0].weighs:
             await self._weigh()
         self._publish(self._groups)
         await self._drain()

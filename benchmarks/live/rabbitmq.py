@@ -6,44 +6,35 @@ Queues live as long as their connections, nothing is written to disk, and nobody
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import struct
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pamqp import commands, frame, header
 from pamqp.body import ContentBody
 from pamqp.header import ProtocolHeader
 
-from benchmarks.live.brokers import Address, Attributes, Broker, ServerProcess, Wanted, free_port
+from benchmarks.live.brokers import Attributes, ServerBroker, Wanted, free_port
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _EXCHANGE = "amq.headers"
 _PLAIN = "\0guest\0guest"
 
 
-class RabbitMQ(Broker):
+class RabbitMQ(ServerBroker):
     """Debian's rabbitmq-server."""
-
-    name = "RabbitMQ"
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="siftcast-bench-"))
 
     @staticmethod
     def missing() -> str | None:
         """Why it cannot take part."""
         return None if _SERVER.exists() else "rabbitmq-server is not installed"
 
-    def __enter__(self) -> Self:
-        (self._folder / "plugins").write_text("[].", encoding="utf-8")
-        port, folder = free_port(), str(self._folder)
-        environment = {
-            "HOME": folder,
+    def command(self, folder: Path, port: int) -> tuple[list[str], Mapping[str, str]]:
+        (folder / "plugins").write_text("[].", encoding="utf-8")
+        return [str(_SERVER)], {
+            "HOME": str(folder),
             "RABBITMQ_NODENAME": f"siftcast{port}@localhost",
             "RABBITMQ_NODE_PORT": str(port),
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
@@ -53,23 +44,6 @@ class RabbitMQ(Broker):
             "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq",
             "RABBITMQ_ENABLED_PLUGINS_FILE": f"{folder}/plugins",
         }
-        self._server = ServerProcess([str(_SERVER)], environment, self._folder, port)
-        self._server.await_listening()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    @property
-    def addresses(self) -> Sequence[Address]:
-        return [self._server.address]
-
-    @property
-    def pids(self) -> Sequence[int]:
-        return self._server.pids
 
     def subscribe(self, line: socket.socket, number: int, wanted: Wanted) -> None:
         self.introduce(line)

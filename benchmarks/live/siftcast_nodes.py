@@ -41,8 +41,6 @@ _WINDOW = 1_000
 class SiftcastNodes(Broker):
     """One node, or several that route by filters."""
 
-    name = "Siftcast"
-
     def __init__(self, nodes: int = 1, more: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="siftcast-bench-"))
         self._network = LocalNetwork(self.folder, nodes, more=more + _QUIET)
@@ -100,8 +98,6 @@ class SiftcastNodes(Broker):
 class DurableNode(SiftcastNodes):
     """A node that keeps what it promises on disk, and lets nobody in without a token."""
 
-    name = "Siftcast, durable, with tokens"
-
     def __init__(self) -> None:
         self._secret = new_token()
         rights = 'publish = "TRUE"\nsubscribe = "TRUE"\nsee = true\n'
@@ -129,6 +125,8 @@ class DurableNode(SiftcastNodes):
 
 class _Acknowledging(Subscriber):
     """Counts deliveries and acknowledges those that came together."""
+
+    weighs = False
 
     def __init__(self, load: Deliveries, group: int) -> None:
         super().__init__(load, group)

@@ -15,6 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from siftcast.model import DataError, Schema
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.matching import places_of
 
 MATCHED_COUNT = "matched_count"
 _ROWS = 4_096  # events in one call: their answers stay in the cache unless they match thousands
@@ -41,8 +42,7 @@ def match_counts(
         )
     subscriptions.check()
     shipment, names = subscriptions.shipment, events.columns
-    places = [f"c{place}" for place in range(len(names))]  # as in `matching.match_places`
-    placed = events.toDF(*places)
+    placed = events.toDF(*places_of(names))
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = shipment.load()

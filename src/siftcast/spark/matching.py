@@ -69,7 +69,7 @@ def match_places(events: DataFrame, shipment: Shipment) -> DataFrame:
     a column of the events has its name.
     """
     names = events.columns
-    placed = events.toDF(*_places(names))
+    placed = events.toDF(*places_of(names))
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return match_batches(shipment.load(), batches, names)
@@ -80,11 +80,12 @@ def match_places(events: DataFrame, shipment: Shipment) -> DataFrame:
 def shape(matched: DataFrame, event_columns: Sequence[str], output: Output) -> DataFrame:
     """What `match_places` found as lists or as pairs."""
     ids = f.col(IDS) if output == "lists" else f.explode(IDS)
-    chosen = matched.select(*_places(event_columns), ids.alias(IDS))
+    chosen = matched.select(*places_of(event_columns), ids.alias(IDS))
     return chosen.toDF(*event_columns, RESULT_COLUMN[output])
 
 
-def _places(names: Sequence[str]) -> list[str]:
+def places_of(names: Sequence[str]) -> list[str]:
+    """Names without dots for columns on their way through Python."""
     return [f"c{place}" for place in range(len(names))]
 
 

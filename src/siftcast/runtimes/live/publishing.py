@@ -110,14 +110,13 @@ class Publisher:
         if not isinstance(event, Event):
             if not isinstance(event, Mapping):
                 raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
-            self._count += 1
-            id = f"{self._ids}-{self._count}"
+            id = self._next_id()
             return id, encode_fields(id, event, source)
         if event.id and (event.source or not source):
             return event.id, encode_event(event)
-        if event.id:
-            id = event.id
-        else:
-            self._count += 1
-            id = f"{self._ids}-{self._count}"
+        id = event.id or self._next_id()
         return id, encode_fields(id, event.attributes, event.source or source, event.time, event.payload)
+
+    def _next_id(self) -> str:
+        self._count += 1
+        return f"{self._ids}-{self._count}"
