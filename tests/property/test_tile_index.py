@@ -49,10 +49,12 @@ def draw_keys(rng: np.random.Generator, shape: Any, kind: str) -> Array:
         return (rng.lognormal(0, 4, shape) * 1000).clip(0, 1e15).astype(np.int64)
     if kind == "extreme":
         return rng.choice(np.array([MISSING + 1, MISSING + 2, -1, 0, 1, KEY_MAX - 1, KEY_MAX]), shape)
+    if kind == "open":
+        return rng.integers(MISSING + 1, KEY_MAX, shape, endpoint=True)
     return rng.integers(0, 1000, shape)
 
 
-KINDS = ("equal", "few", "zipf", "lognormal", "extreme", "uniform")
+KINDS = ("equal", "few", "zipf", "lognormal", "extreme", "open", "uniform")
 
 
 def make_case(
@@ -67,6 +69,8 @@ def make_case(
     row, dim = np.repeat(np.arange(rows), count), chosen[picked]
     ends = np.sort(draw_keys(rng, (2, len(row)), kind), axis=0)
     low, high = ends[0], np.where(rng.random(len(row)) < points, ends[0], ends[1])
+    if kind == "open":  # `x > -5` and the like: nothing ends, so keys may be more than 2^63 above all there is
+        low, high = np.where(dim % 2, MISSING + 1, -np.abs(low)), np.full(len(row), KEY_MAX)
     shuffled = rng.permutation(len(row))
     keys = draw_keys(rng, (events, dims), kind)
     keys[rng.random(keys.shape) < 0.1] = MISSING
@@ -142,7 +146,7 @@ def test_exact_and_filtered_tiles_agree_with_a_scan(
 
 
 @pytest.mark.parametrize("dims", [12, 63, 64])
-@pytest.mark.parametrize("kind", ["few", "extreme", "uniform"])
+@pytest.mark.parametrize("kind", ["few", "extreme", "open", "uniform"])
 def test_filtered_tiles_hold_rows_of_any_number_of_intervals(
     dims: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from itertools import product
 from typing import ClassVar
 
 import pyarrow as pa
@@ -249,6 +250,40 @@ class EngineConformance:
         for event in happened:
             check_event(ours, oracle, event)
         check_table(ours, oracle, table)
+
+    @_suite
+    @given(st.lists(filters, min_size=2, max_size=9), st.lists(events, min_size=1, max_size=6), tables())
+    def test_all_pairs_of_some_filters_answer_like_the_oracle(
+        self, chosen: list[Filter], happened: list[dict[str, object]], table: pa.Table
+    ) -> None:
+        """Many filters of which few match an event: what an index is for, and where it may take other ways."""
+        ours, oracle = self.make(), Matcher("brute_force")
+        for first, second in product(range(len(chosen)), repeat=2):
+            pair = chosen[first] & chosen[second] if first <= second else chosen[first] & ~chosen[second]
+            ours.add(f"{first} {second}", pair)
+            oracle.add(f"{first} {second}", pair)
+        ours.settle()
+        for event in happened:
+            check_event(ours, oracle, event)
+        check_table(ours, oracle, table)
+
+    def test_ranges_without_an_end_hold_for_values_far_away(self) -> None:
+        """Places of values may be further apart than the largest integer that holds one of them."""
+        ours, oracle = self.make(), Matcher("brute_force")
+        for number in range(40):
+            text = f"a >= -{number + 1}.5 AND b IS NOT NULL AND c > -1e300 AND d = {number % 20}"
+            ours.add(f"s{number}", text)
+            oracle.add(f"s{number}", text)
+        ours.settle()
+        some: list[dict[str, object]] = [
+            {"a": a, "b": 1.0, "c": c, "d": float(number)}
+            for number in range(20)
+            for a in (-20.0, 0.0, 1e300)
+            for c in (-1e301, 7.0)
+        ]
+        for event in some:
+            check_event(ours, oracle, event)
+        check_table(ours, oracle, pa.Table.from_pylist(some))
 
     def test_ids_come_in_the_order_of_addition_even_after_removal_and_replacement(self) -> None:
         ours = self.make()

@@ -68,7 +68,7 @@ from .visits import (
 
 # First 16 hex digits of the SHA-256 of lines.py, visits.py and hits.py. Numba's disk cache notices an edit only in the
 # file of the cached function, and these are compiled into the kernels here: a new digest edits this file, too.
-SOURCES_DIGEST = "cca1cd1166c93bd5"
+SOURCES_DIGEST = "bb9d854cb58906b4"
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
 NEAR_BYTES = VISITS_MAX * (16 + LINE_BYTES)  # Rows of keys, rows of codes and lines of the events in a visit.
 

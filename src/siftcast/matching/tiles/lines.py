@@ -289,6 +289,16 @@ def lesser(typing: Any, left: Any, right: Any) -> Any:
     return int64(int64, int64), generate
 
 
+@number
+def lesser_unsigned(typing: Any, left: Any, right: Any) -> Any:
+    """The smaller of two unsigned integers: distances of keys go up to 2^64."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.call(_function(builder, "llvm.umin.i64", LONG, [LONG, LONG]), args)
+
+    return int64(int64, int64), generate
+
+
 @inlined
 def address_of(array: Any) -> int:
     """Signed, because Numba turns the sum of a signed and an unsigned integer into a float."""

@@ -38,6 +38,7 @@ from .lines import (
     expand_word,
     inlined,
     lesser,
+    lesser_unsigned,
     list_words,
     load_int32,
     load_int64,
@@ -139,7 +140,8 @@ def find_sub(edges: int, count: int, code: int, key: int) -> int:
     edge = edges + 8 * (code - 1)
     if count > PIVOTS:
         edge += 8 * PIVOTS
-    return lesser(shift_right(key - load_int64(edge), load_uint8(edges - SHIFT_LINES * LINE_BYTES + code)), SUB_MAX)
+    steps = shift_right(key - load_int64(edge), load_uint8(edges - SHIFT_LINES * LINE_BYTES + code))
+    return lesser_unsigned(steps, SUB_MAX)
 
 
 @inlined
