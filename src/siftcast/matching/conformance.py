@@ -285,6 +285,18 @@ class EngineConformance:
             check_event(ours, oracle, event)
         check_table(ours, oracle, pa.Table.from_pylist(some))
 
+    def test_filters_that_nothing_satisfies_come_and_go_like_others(self) -> None:
+        ours = self.make()
+        ours.add_many((f"never {number}", f"a > {number} AND a < {number}") for number in range(40))
+        ours.remove("never 39")
+        ours.add("some", "a = 1")
+        ours.settle()
+        ours = Matcher.from_bytes(ours.to_bytes())
+        for number in range(39):
+            ours.remove(f"never {number}")
+        ours.add("more", "a < 2")
+        assert (list(ours), ours.match({"a": 1})) == (["some", "more"], ["some", "more"])
+
     def test_ids_come_in_the_order_of_addition_even_after_removal_and_replacement(self) -> None:
         ours = self.make()
         for number in range(40):

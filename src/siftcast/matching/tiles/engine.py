@@ -72,6 +72,8 @@ class Tiles(Engine):
         return Loader(self._undecided, self._install)
 
     def remove(self, slot: int) -> None:
+        if slot >= len(self._home):
+            return  # a filter that nothing can satisfy, from a bulk or a saved form: it has no rows, hence no home
         home = int(self._home[slot])
         self._home[slot] = _NOWHERE
         if home == _STAGED:
