@@ -103,6 +103,7 @@ def check_index(index: TileIndex, case: Case) -> None:
         positions, offsets = index.match(case.events, alive)
         exists = index.exists_batch(case.events, alive)
         assert (positions.dtype, offsets.dtype, offsets[0]) == (np.int32, np.int64, 0)
+        assert np.array_equal(index.count(case.events, alive), np.diff(offsets))
         for number, keys in enumerate(case.events):
             found = positions[offsets[number] : offsets[number + 1]]
             wanted = np.zeros(case.rows, bool)

@@ -380,7 +380,9 @@ def check_event(ours: Matcher, oracle: Matcher, event: dict[str, object]) -> Non
 
 
 def check_table(ours: Matcher, oracle: Matcher, table: object) -> None:
-    """A table gives the same ids row by row, in any order, in the promised type."""
+    """A table gives the same ids row by row, in any order, in the promised type, and as many as are counted."""
     result = ours.match_batch(table)
     assert result.type == RESULT_TYPE
-    assert list(map(sorted, result.to_pylist())) == list(map(sorted, oracle.match_batch(table).to_pylist()))
+    expected = oracle.match_batch(table).to_pylist()
+    assert list(map(sorted, result.to_pylist())) == list(map(sorted, expected))
+    assert ours.count_batch(table) == pa.array(map(len, expected), pa.int64())

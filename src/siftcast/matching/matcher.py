@@ -117,11 +117,14 @@ class Matcher:
 
     def match_batch(self, events: pa.Table | pa.RecordBatch) -> pa.ChunkedArray:
         """For each row of a table the ids it satisfies, in any order: list<dictionary<int32, string>>."""
-        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        result = self._engine.find_batch(table)
+        result = self._engine.find_batch(_table(events))
         dictionary = self._dictionary_for(result.slots)
         chunks = [_list_chunk(result, dictionary, start, stop) for start, stop in _chunk_bounds(result.offsets)]
         return pa.chunked_array(chunks, RESULT_TYPE)
+
+    def count_batch(self, events: pa.Table | pa.RecordBatch) -> pa.Int64Array:
+        """For each row of a table how many subscriptions it satisfies; faster than asking which."""
+        return pa.array(self._engine.count_batch(_table(events)))
 
     def settle(self) -> None:
         """Finishes indexing that was put off; matching works without, this makes the next match fast."""
@@ -195,6 +198,10 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+
+
+def _table(events: pa.Table | pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
 
 
 def _differ(known: tuple[Int32Array, pa.Array], part: Int32Array) -> bool:

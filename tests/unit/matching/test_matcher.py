@@ -125,6 +125,19 @@ def test_batch_results_follow_changes_between_batches() -> None:
     assert len(third) == 100
 
 
+@pytest.mark.parametrize("text", ["a < {}", "a < {} AND a != 7", "a = {} AND b = {} AND c < {} AND d > 0"])
+def test_counts_of_long_batches_are_the_lengths_of_the_lists(text: str) -> None:
+    """Listed or not, cut or in one go: plain filters that often match, general ones, and plain ones that rarely do."""
+    matcher = sc.Matcher("tiles")
+    matcher.add_many((f"s{number}", text.format(number, number % 9, number % 11)) for number in range(600))
+    cells = np.arange(10_000)
+    table = pa.table({"a": cells % 700, "b": cells % 9, "c": cells % 11, "d": cells % 3})
+    counts = matcher.count_batch(table)
+    assert counts.type == pa.int64()
+    assert counts.to_pylist() == list(map(len, matcher.match_batch(table).to_pylist()))
+    assert matcher.count_batch(table.slice(0, 0)).to_pylist() == []
+
+
 def test_unknown_engines_are_named_with_those_that_exist() -> None:
     with pytest.raises(EngineError, match="brute_force"):
         sc.Matcher("fastest")

@@ -23,7 +23,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array
+from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array, Int64Array
 from siftcast.matching.simple_engine import find_rows
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
@@ -41,6 +41,7 @@ from siftcast.model.values import Kind
 
 STAGED_MAX = 256
 STAGED_WORK_MAX = 20_000  # predicate calls of a batch below which building an index would take longer
+LISTED_ROWS = 4_096  # events whose matches are listed at once although only their number is asked for
 MERGE_AT = 4  # segments of like size before they become one
 _NOWHERE, _STAGED = -1, -2
 
@@ -115,7 +116,7 @@ class Tiles(Engine):
 
     def find_batch(self, events: pa.Table) -> BatchResult:
         self._counts["batch"] += events.num_rows
-        if not self._segments and self._staged.size * events.num_rows <= STAGED_WORK_MAX:
+        if self._few(events):
             return find_rows(self, events)
         self._flush()
         columns = KeyColumns(events)
@@ -126,6 +127,26 @@ class Tiles(Engine):
             return BatchResult(empty, np.zeros(events.num_rows + 1, np.int64), (empty,))
         codes, offsets = join_codes(parts, [len(segment.slots) for segment in segments])
         return BatchResult(codes, offsets, tuple(segment.slots for segment in segments))
+
+    def count_batch(self, events: pa.Table) -> Int64Array:
+        if self._few(events):
+            return super().count_batch(events)
+        self._counts["batch"] += events.num_rows
+        self._flush()
+        segments = list(self._segments.values())
+        counts = np.zeros(events.num_rows, np.int64)
+        # Where matches must be listed to be counted, a long batch is cut, or the lists might fill the memory.
+        step = LISTED_ROWS if any(segment.lists_to_count for segment in segments) else max(events.num_rows, 1)
+        for start in range(0, events.num_rows, step):
+            piece = events.slice(start, step)
+            columns = KeyColumns(piece)
+            for segment in segments:
+                counts[start : start + step] += segment.count_batch(columns, piece)
+        return counts
+
+    def _few(self, events: pa.Table) -> bool:
+        """Whether asking all there is one by one takes less than an index would."""
+        return not self._segments and self._staged.size * events.num_rows <= STAGED_WORK_MAX
 
     # -- segments ------------------------------------------------------------------------------------
 

@@ -78,14 +78,8 @@ class TileIndex:
 
     def match(self, keys: Int64Array, alive: Bitmap | None = None) -> tuple[Positions, Int64Array]:
         """Positions that match each event, ascending, event after event, and the events' offsets in them."""
-        pairs = max(min(PAIRS_MAX, min(len(keys), visits.BLOCK_EVENTS) * self.tiles), self.tiles)
-        try:
-            scratch, hits, runs = self._scratch.pop()
-        except IndexError:
-            scratch, hits, runs = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
-        needed = self._scratch_words(pairs)
-        if scratch.size < needed:
-            scratch = np.empty(needed, np.int64)
+        pairs = self._pairs(len(keys))
+        scratch, hits, runs = self._take_scratch(pairs)
         bits = self._row_bits if alive is None else alive
         result: tuple[Positions, Int64Array]
         if self._lists_hits:
@@ -96,15 +90,38 @@ class TileIndex:
         else:
             result = kernels.match_pairs(self._address, keys, bits, scratch, pairs, self._room(len(keys)))
         self._hits_expected = len(result[0]) / max(len(keys), 1)
-        # A stack of scratch spaces serves threads without a lock: pop and append are atomic.
         self._scratch.append((scratch, hits, runs))
         return result
 
+    def count(self, keys: Int64Array, alive: Bitmap | None = None) -> Int64Array:
+        """How many positions match each event."""
+        if self._lists_hits:
+            return np.diff(self.match(keys, alive)[1])
+        pairs = self._pairs(len(keys))
+        spaces = self._take_scratch(pairs)
+        bits = self._row_bits if alive is None else alive
+        counts: Int64Array = kernels.count_pairs(self._address, keys, bits, spaces[0], pairs)
+        self._scratch.append(spaces)
+        return counts
+
+    def _pairs(self, events: int) -> int:
+        return max(min(PAIRS_MAX, min(events, visits.BLOCK_EVENTS) * self.tiles), self.tiles)
+
+    def _take_scratch(self, pairs: int) -> tuple[Int64Array, Positions, Int64Array]:
+        """Spaces to be put back on the stack, which serves threads without a lock: pop and append are atomic."""
+        try:
+            scratch, hits, runs = self._scratch.pop()
+        except IndexError:
+            scratch, hits, runs = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
+        needed = self._scratch_words(pairs)
+        return (scratch if scratch.size >= needed else np.empty(needed, np.int64)), hits, runs
+
     def warm_up(self) -> None:
         """Has both ways of matching a batch compiled or loaded, whichever of them this index takes."""
-        way = self._lists_hits
+        way, nothing = self._lists_hits, np.empty((0, self.dims), np.int64)
         for self._lists_hits in (not way, way):
-            self.match(np.empty((0, self.dims), np.int64))
+            self.match(nothing)
+            self.count(nothing)
 
     def _room(self, events: int) -> Positions:
         """Space for about as many hits as the last batch had.
@@ -117,6 +134,11 @@ class TileIndex:
         """Positions that match one event, ascending."""
         result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
         return result
+
+    @property
+    def lists_hits(self) -> bool:
+        """Whether a batch is matched by listing hits: then counting them saves nothing."""
+        return self._lists_hits
 
     @property
     def address(self) -> int:

@@ -292,6 +292,46 @@ def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, posit
     The positions are written to the array given, as far as it reaches.
     """
     check_arguments(index, keys, keys.shape[1], alive)
+    events = keys.shape[0]
+    offsets = np.zeros(events + 1, np.int64)
+    total, event = 0, 0
+    while event < events:
+        block, begins, lines, pair_tiles, words = block_lines(index, keys, alive, space, pairs, event)
+        found = count_lines(lines, load_int64(begins + 8 * block))
+        positions = make_room(positions, total, found, block, events - event)
+        for i in range(block):
+            begin = load_int64(begins + 8 * i)
+            count = load_int64(begins + 8 * i + 8) - begin
+            target = address_of(positions) + 4 * total
+            total += expand_lines(lines + LINE_BYTES * begin, pair_tiles + 4 * begin, count, words, target)
+            offsets[event + i + 1] = total
+        event += block
+    return positions[:total], offsets
+
+
+@kernel
+def count_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int) -> Any:
+    """How many positions match each event, without saying which."""
+    check_arguments(index, keys, keys.shape[1], alive)
+    events = keys.shape[0]
+    counts = np.empty(events, np.int64)
+    event = 0
+    while event < events:
+        block, begins, lines, _, _ = block_lines(index, keys, alive, space, pairs, event)
+        for i in range(block):
+            begin = load_int64(begins + 8 * i)
+            counts[event + i] = count_lines(lines + LINE_BYTES * begin, load_int64(begins + 8 * i + 8) - begin)
+        event += block
+    return counts
+
+
+@piece
+def block_lines(index: int, keys: Any, alive: Any, space: Any, pairs: int, event: int) -> tuple[int, ...]:
+    """The exact lines of all pairs of some events from one on and their tiles.
+
+    Returns how many events there are, and the addresses of each one's first pair, the lines, the tiles of the pairs
+    and some scratch space.
+    """
     tiles, dims, events = part(index, PART_TILES), keys.shape[1], keys.shape[0]
     scratch = (address_of(space) + 63) & ~63
     words = scratch + part(index, PART_VISIT_BYTES) + NEAR_BYTES
@@ -302,32 +342,19 @@ def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, posit
     lines = (counts + 8 * (tiles + 2) + 63) & ~63
     by_tile = lines + LINE_BYTES * pairs
     pair_tiles = by_tile + 8 * pairs
-    offsets = np.zeros(events + 1, np.int64)
-    total, event = 0, 0
-    while event < events:
-        block_keys = address_of(keys) + 8 * event * dims
-        # Pass 1: the tiles of each event, until the block or its space for pairs is full.
-        block, filled = 0, 0
-        while block < BLOCK_EVENTS and event + block < events and filled + tiles <= pairs:
-            store_int64(begins + 8 * block, filled)
-            code_keys(index, block_keys + 8 * block * dims, codes + block * row_bytes(dims), rows)
-            filled += list_tiles(index, rows, words, pair_tiles + 4 * filled)
-            block += 1
+    block_keys = address_of(keys) + 8 * event * dims
+    # Pass 1: the tiles of each event, until the block or its space for pairs is full.
+    block, filled = 0, 0
+    while block < BLOCK_EVENTS and event + block < events and filled + tiles <= pairs:
         store_int64(begins + 8 * block, filled)
-        # Pass 2: the exact line of each pair.
-        group_by_tile(begins, block, pair_tiles, tiles, counts, by_tile)
-        visit_pairs(index, block_keys, codes, address_of(alive), counts, by_tile, lines, scratch)
-        # Pass 3: count, make room, expand.
-        found = count_lines(lines, filled)
-        positions = make_room(positions, total, found, block, events - event)
-        for i in range(block):
-            begin = load_int64(begins + 8 * i)
-            count = load_int64(begins + 8 * i + 8) - begin
-            target = address_of(positions) + 4 * total
-            total += expand_lines(lines + LINE_BYTES * begin, pair_tiles + 4 * begin, count, words, target)
-            offsets[event + i + 1] = total
-        event += block
-    return positions[:total], offsets
+        code_keys(index, block_keys + 8 * block * dims, codes + block * row_bytes(dims), rows)
+        filled += list_tiles(index, rows, words, pair_tiles + 4 * filled)
+        block += 1
+    store_int64(begins + 8 * block, filled)
+    # Pass 2: the exact line of each pair.
+    group_by_tile(begins, block, pair_tiles, tiles, counts, by_tile)
+    visit_pairs(index, block_keys, codes, address_of(alive), counts, by_tile, lines, scratch)
+    return block, begins, lines, pair_tiles, words
 
 
 @piece

@@ -62,6 +62,15 @@ class Segment(ABC):
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         """The codes of the filters that each event of a batch satisfies, and the events' offsets in them."""
 
+    @property
+    def lists_to_count(self) -> bool:
+        """Whether counting matches takes a list of them."""
+        return True
+
+    def count_batch(self, events: KeyColumns, table: pa.Table) -> Int64Array:
+        """How many filters each event of a batch satisfies."""
+        return np.diff(self.find_batch(events, table)[1])
+
     @abstractmethod
     def remove(self, code: int) -> None:
         """Forgets the filter behind a code."""
@@ -141,6 +150,13 @@ class PlainSegment(Segment):
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         return self.index.match(self._batch_keys(events), self._alive)
+
+    @property
+    def lists_to_count(self) -> bool:
+        return self.index.lists_hits
+
+    def count_batch(self, events: KeyColumns, table: pa.Table) -> Int64Array:
+        return self.index.count(self._batch_keys(events), self._alive)
 
     def live_codes(self) -> Int32Array:
         return np.flatnonzero(self._live_positions()).astype(np.int32)
