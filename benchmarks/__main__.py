@@ -6,13 +6,13 @@ A missed goal is reported, not punished; a wrong answer ends the run with status
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
-GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "live", "clustering", "curves")
-USUAL_GROUPS = GROUPS[:-2]  # clustering starts Spark and takes minutes, curves write figures: only when named
+from benchmarks.groups import GROUPS, USUAL_GROUPS, measure
 
 
 def main() -> int:
@@ -20,7 +20,6 @@ def main() -> int:
     # One thread for everybody. Numba reads this when it is imported, which is why nothing above imports it.
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-    import pyarrow as pa
     from rich.console import Console
 
     from benchmarks.exactness import WrongResult
@@ -28,14 +27,15 @@ def main() -> int:
     from benchmarks.report import Report
     from benchmarks.settings import Settings
 
-    pa.set_cpu_count(1)
-    pa.set_io_thread_count(1)
     settings = Settings(quick=options.quick, seed=options.seed, output=options.output)
     report = Report(this_machine())
     report.progress(report.machine.describe())
     try:
         for group in options.groups or USUAL_GROUPS:
-            importlib.import_module(f"benchmarks.{group}").run(settings, report)
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                results, comparisons = process.submit(measure, group, settings, report.started).result()
+            report.results += results
+            report.comparisons += comparisons
     except WrongResult as error:
         report.console.print(f"[red]WRONG RESULT[/red] {error}")
         return 1

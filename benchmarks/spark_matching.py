@@ -3,24 +3,24 @@
 Every contender gets the same events on the same cores in the same session, and its answers are compared first. Spark's
 join and the UDF are timed on a sample of events that they can finish and told per event; from the join's time that of
 counting the sample is taken off. Ours is timed on many events, because it would otherwise be all start-up. The join
-only counts, so it is compared with `match_counts`; lists of ids, written into Spark's no-op sink, stand beside. A pass
-over a million events or more is timed once, after a warm-up on some of them. W2 has one million events; ten would take
-half an hour.
+only counts, so it is compared with `match_counts`; lists of ids, written into Spark's no-op sink, stand beside. The
+median of three passes counts, after a warm-up on some of the events; a pass over LONG_S seconds is not repeated. W2 has
+one million events; ten would take half an hour.
 
 Spark's overhead has two readings. The plain matcher answers with places in a table of ids, Spark takes only strings:
 beside `match_batch` itself stands the loop that the workers run, `match_batch` and the ids written out. Both are timed
 on one core and divided by the number of cores, which favours them. What is left is Spark's: lists of the same sizes
 that are ready-made, sent by workers that match nothing, show what it takes to accept such a result.
 
-Run it alone: `python -m benchmarks.spark_matching [--quick]`. Inside `python -m benchmarks` everything is held to one
-thread. The quick sizes show that it works; at these sizes Spark is all start-up.
+Run it alone: `python -m benchmarks.spark_matching [W1] [W3] [W2] [--quick]`. Inside `python -m benchmarks` everything
+is held to one thread. The quick sizes show that it works; at these sizes Spark is all start-up.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -46,7 +46,7 @@ COUNTING = "Siftcast on Spark, counting"
 WRITTEN, READY = "match_batch, ids as strings", "ready-made lists"
 Answer = TypeVar("Answer")
 REPEATS = 3
-LONG_EVENTS = 1_000_000  # so many need no second pass
+LONG_S = 30.0
 FILE_EVENTS = 100_000
 READY_BYTES, READY_ROWS_MAX, READY_FILES = 4 * 2**20, 10_000, 5
 UDF_FILTERS_MAX = 20_000  # each is a call of a Python function for each event
@@ -65,13 +65,15 @@ class Case:
     plain_events: int
 
 
-def run(settings: Settings, report: Report) -> None:
-    """Measures all workloads in one session."""
+def run(settings: Settings, report: Report, names: Sequence[str] = ()) -> None:
+    """Measures all workloads, or only those named, in one session."""
     from siftcast import spark as ss
 
     spark = ss.session("siftcast benchmark")
     report.progress(f"Spark {spark.version}, {spark.sparkContext.master}")
     for case in cases(settings):
+        if names and case.name.split()[0] not in names:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             _measure(case, spark, Path(folder), report)
 
@@ -255,15 +257,13 @@ def _write_events(workload: BoxWorkload, count: int, folder: Path) -> pa.Table:
 def _sink(frame: DataFrame, few: DataFrame, events: int) -> float:
     """µs an event to make a table and throw it away; a few events before start workers and warm the JVM up."""
     few.write.format("noop").mode("overwrite").save()
-    seconds, _ = _timed(
-        lambda: frame.write.format("noop").mode("overwrite").save(), 1 if events >= LONG_EVENTS else REPEATS
-    )
+    seconds, _ = _timed(lambda: frame.write.format("noop").mode("overwrite").save())
     return seconds / events * 1e6
 
 
-def _timed(call: Callable[[], Answer], repeats: int = REPEATS) -> tuple[float, Answer]:
-    seconds = []
-    for _ in range(repeats):
+def _timed(call: Callable[[], Answer]) -> tuple[float, Answer]:
+    seconds: list[float] = []
+    while len(seconds) < REPEATS and sum(seconds[:1]) < LONG_S:
         start = perf_counter()
         answer = call()
         seconds.append(perf_counter() - start)
@@ -281,7 +281,10 @@ def main() -> int:
 
     np.seterr(all="raise")
     report = Report(this_machine())
-    run(Settings(quick="--quick" in sys.argv[1:]), report)
+    names = [argument for argument in sys.argv[1:] if argument != "--quick"]
+    if unknown := set(names) - {"W1", "W2", "W3"}:
+        sys.exit(f"no workload {', '.join(sorted(unknown))}; there are W1, W2 and W3")
+    run(Settings(quick="--quick" in sys.argv[1:]), report, names)
     report.print_tables(Console() if sys.stdout.isatty() else Console(width=160))
     return 0
 
