@@ -1,6 +1,6 @@
 """Clustering: time against the number of subscriptions, and beside scikit-learn and Spark ML in time and messages.
 
-    python -m benchmarks clustering            long: half an hour and more on a busy machine; needs 6 GiB
+    python -m benchmarks clustering            ten minutes on two idle cores; needs 12 GiB
     python -m benchmarks clustering --quick    a minute or two, most of it Spark's
 
 Boxes that are uniform, events around hot spots, an event matches 5 %; k clusters from the last 20 matches of each. The
