@@ -5,10 +5,10 @@
     clusters.predict(others)    # the clusters of subscriptions that came later, from landmarks alone
 
 Without `levels` and `landmarks`, subscriptions are embedded as a whole if there are at most CENTRAL_MAX, or if so few
-share events that their pairs cost no more than landmarks would (PAIRS_MAX). More are embedded from landmarks drawn at random, to which the
-others are extended: one group, two levels, and time that grows linearly. There are LANDMARKS of them, or more where
-events are so rare that a subscription would meet fewer than CONTACTS. With `levels` there are base groups of
-GROUP_SIZE or as many as `groups` says, with `landmarks` as a share of each (float) or a number (int).
+share events that their pairs cost no more than landmarks would (PAIRS_MAX). More are embedded from landmarks drawn at
+random, to which the others are extended: one group, two levels, and time that grows linearly. There are LANDMARKS of
+them, or more where events are so rare that a subscription would meet fewer than CONTACTS. With `levels` there are base
+groups of GROUP_SIZE or as many as `groups` says, with `landmarks` as a share of each (float) or a number (int).
 
 What odd input does:
 
@@ -57,7 +57,7 @@ from siftcast.planning.clustering.matched_events import Floats, Integers, Matche
 from siftcast.planning.clustering.similarity import pairs_bound, similarities, similarity_named
 
 CENTRAL_MAX = 4_096
-PAIRS_MAX = 8_000_000  # a second's work; landmarks take half of one, and cost the same in false positives
+PAIRS_MAX = 8_000_000  # work of a second; landmarks take half of one, and cost as many false positives
 LANDMARKS = 2_048
 LANDMARKS_MAX = 32_768
 CONTACTS = 20
