@@ -1,7 +1,7 @@
 """Sharded matching on Spark: how time grows with events and with subscriptions, and 5,000,000 subscriptions at once.
 
-    python -m benchmarks.spark_shards --growth     two tables; about 5 minutes on two idle cores
-    python -m benchmarks.spark_shards --large      5,000,000 subscriptions within 16 GiB; about 10 minutes
+    python -m benchmarks.spark_shards --growth     two tables; about a minute on two idle cores
+    python -m benchmarks.spark_shards --large      5,000,000 subscriptions within 16 GiB; about 3 minutes
 
 Not part of `make bench`, because of the time and the memory. The clock is the wall clock: Spark works in many
 processes. Memory is the sum of the resident memory of this process, the JVM and all workers, looked at twice a second;
