@@ -242,14 +242,7 @@ class EngineConformance:
     def test_filters_added_together_answer_like_the_oracle(
         self, chosen: list[Filter], happened: list[dict[str, object]], table: pa.Table
     ) -> None:
-        ours, oracle = self.make(), Matcher("brute_force")
-        ours.add_many((f"s{number}", filter_) for number, filter_ in enumerate(chosen))
-        for number, filter_ in enumerate(chosen):
-            oracle.add(f"s{number}", filter_)
-        ours.settle()
-        for event in happened:
-            check_event(ours, oracle, event)
-        check_table(ours, oracle, table)
+        self.check_together(chosen, happened, table)
 
     @_suite
     @given(st.lists(filters, min_size=2, max_size=9), st.lists(events, min_size=1, max_size=6), tables())
@@ -257,33 +250,30 @@ class EngineConformance:
         self, chosen: list[Filter], happened: list[dict[str, object]], table: pa.Table
     ) -> None:
         """Many filters of which few match an event: what an index is for, and where it may take other ways."""
-        ours, oracle = self.make(), Matcher("brute_force")
-        for first, second in product(range(len(chosen)), repeat=2):
-            pair = chosen[first] & chosen[second] if first <= second else chosen[first] & ~chosen[second]
-            ours.add(f"{first} {second}", pair)
-            oracle.add(f"{first} {second}", pair)
-        ours.settle()
-        for event in happened:
-            check_event(ours, oracle, event)
-        check_table(ours, oracle, table)
+        pairs = product(enumerate(chosen), repeat=2)
+        joined = [one & other if first <= second else one & ~other for (first, one), (second, other) in pairs]
+        self.check_together(joined, happened, table)
 
     def test_ranges_without_an_end_hold_for_values_far_away(self) -> None:
         """Places of values may be further apart than the largest integer that holds one of them."""
-        ours, oracle = self.make(), Matcher("brute_force")
-        for number in range(40):
-            text = f"a >= -{number + 1}.5 AND b IS NOT NULL AND c > -1e300 AND d = {number % 20}"
-            ours.add(f"s{number}", text)
-            oracle.add(f"s{number}", text)
-        ours.settle()
+        texts = [f"a >= -{number + 1}.5 AND b IS NOT NULL AND c > -1e300 AND d = {number % 20}" for number in range(40)]
         some: list[dict[str, object]] = [
             {"a": a, "b": 1.0, "c": c, "d": float(number)}
             for number in range(20)
             for a in (-20.0, 0.0, 1e300)
             for c in (-1e301, 7.0)
         ]
-        for event in some:
+        self.check_together(list(map(Filter.parse, texts)), some, pa.Table.from_pylist(some))
+
+    def check_together(self, chosen: list[Filter], happened: list[dict[str, object]], table: pa.Table) -> None:
+        """Filters that are added at once answer like the oracle."""
+        ours, oracle = self.make(), Matcher("brute_force")
+        for matcher in (ours, oracle):
+            matcher.add_many((f"s{number}", filter_) for number, filter_ in enumerate(chosen))
+        ours.settle()
+        for event in happened:
             check_event(ours, oracle, event)
-        check_table(ours, oracle, pa.Table.from_pylist(some))
+        check_table(ours, oracle, table)
 
     def test_filters_that_nothing_satisfies_come_and_go_like_others(self) -> None:
         ours = self.make()
