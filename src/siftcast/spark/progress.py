@@ -39,7 +39,10 @@ class Show(Protocol):
 
 
 def progress_now(spark: SparkSession) -> Progress:
-    """How far the running jobs are; Spark Connect does not tell, there nothing seems to run."""
+    """How far the running jobs are; Spark Connect does not tell, there nothing seems to run.
+
+    Spark's own record follows its events: a stage that has just ended may seem to run for a moment more.
+    """
     if is_connect(spark):
         return Progress(0, 0, 0, 0)
     tracker = spark.sparkContext.statusTracker()
