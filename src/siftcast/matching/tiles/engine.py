@@ -234,6 +234,7 @@ class Tiles(Engine):
                     "rows": segment.live,
                     "dead": len(segment.rows) - segment.live,
                     "tiles": segment.index.tiles,
+                    "listed": segment.listed,
                     "dimensions": [".".join(path) for path, _ in segment.rows.entries],
                 }
                 for segment in segments
@@ -262,17 +263,21 @@ class Tiles(Engine):
 @cache
 def _warm_up() -> None:
     """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
-    rows = RowBuilder()
-    for slot in range(2):
-        demands, sets = [(("y",), LikePattern("%y"), True)], [((("z",), Kind.NUMBER), ((0, 0), (2, 2)))]
-        rows.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], demands, sets))
-    built = rows.finish()
+    wide, narrow = RowBuilder(), RowBuilder()
+    for slot in range(16):  # so many lists that the rows are found by them
+        demands, sets = (
+            [(("y",), LikePattern("%y"), True)],
+            [((("z",), Kind.NUMBER), ((slot, slot), (slot + 99, slot + 99)))],
+        )
+        wide.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], demands, sets))
+    for slot in range(512):  # so few matches that tiles are filtered
+        narrow.add_box(slot, Box([(((name,), Kind.NUMBER), slot, slot) for name in "xyz"]))
+    general = wide.finish()
     with announced():
         tiny = Tiles()
-        plain = PlainSegment(built)
-        plain.index.warm_up()
-        tiny._adopt(plain)
-        tiny._adopt(GeneralSegment(built, {}))
+        for segment in (PlainSegment(narrow.finish()), PlainSegment(general), GeneralSegment(general, {})):
+            segment.index.warm_up()
+            tiny._adopt(segment)
         tiny.find_batch(pa.table({"x": [0.0]}))
         tiny.find({"x": 0.0})
         tiny.exists({"x": 0.0})

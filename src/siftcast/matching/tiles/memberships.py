@@ -26,6 +26,7 @@ import numpy as np
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.compiling import kernel
+from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.sets import KeySets
 
 Answers = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -71,6 +72,22 @@ class Membership:
         return cls(column, by_row[order], sets, cuts, np.append(defaults, np.uint8(_ALLOWS)), listed_from, listed)
 
     @property
+    def points(self) -> bool:
+        """Whether all sets are made of single keys."""
+        return self.sets.highs is self.sets.lows
+
+    @property
+    def refuses(self) -> Mask:
+        """Which sets refuse but in the cells that list them; in the end, whoever demands none."""
+        return np.asarray(self.defaults == _REFUSES)
+
+    def rows_by_cell(self, rows: Int64Array) -> Int64Array:
+        """How many rows each cell has whose sets are listed there, if each set has this many."""
+        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(rows[self.listed])])
+        by_cell: Int64Array = np.diff(totals[self.listed_from])
+        return by_cell
+
+    @property
     def nbytes(self) -> int:
         """Bytes beside those of the sets themselves."""
         own = (self.set_of, self.cuts, self.defaults, self.listed_from, self.listed)
@@ -79,7 +96,7 @@ class Membership:
     def keep_members(self, positions: Int32Array, offsets: Int64Array, keys: Int64Array) -> Codes:
         """The hits whose sets hold the key of their event; `keys` has a row for each event."""
         sets = self.sets
-        cells = (self.cuts, sets.highs is sets.lows, self.listed_from, self.listed)
+        cells = (self.cuts, self.points, self.listed_from, self.listed)
         intervals = (sets.begins, sets.lows, sets.highs)
         answers = self.defaults.copy()
         return _keep_members(positions, offsets, keys, self.column, self.set_of, answers, cells, intervals)
@@ -126,7 +143,7 @@ def _list_exceptions(
 
 
 @kernel
-def _cell(cuts: Int64Array, key: int, points: bool) -> Any:
+def cell_of(cuts: Int64Array, key: int, points: bool) -> Any:
     """The cell of a key; where cells are single keys, one past the last for any other."""
     place = np.searchsorted(cuts, key, side="right")
     if not points:
@@ -155,7 +172,7 @@ def _keep_members(
         if offsets[event] == offsets[event + 1]:
             continue
         key = keys[event, column]
-        cell = _cell(cuts, key, points)
+        cell = cell_of(cuts, key, points)
         exceptions = listed[listed_from[cell] : listed_from[cell + 1]]
         for number in exceptions:
             answers[number] ^= 1

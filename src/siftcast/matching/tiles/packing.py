@@ -208,7 +208,7 @@ def pack_summary(
         if summarised[dim]:
             part = slice(entries.begin[dim], entries.begin[dim + 1])
             bits = block[head * LINE_WORDS :].reshape(count + 1, tile_lines * LINE_WORDS)
-            mark_codes(tile[part], codes.low[part], codes.high[part], full[:, dim].copy(), bits, spans[:, dim])
+            spans[:, dim] = mark_codes(tile[part], codes.low[part], codes.high[part], full[:, dim].copy(), bits)
         table[number] = dim, count, at + SHIFT_LINES, at + head
         blocks.append(block)
         at += lines
@@ -227,9 +227,13 @@ def put_edges(block: Any, at: int, edges: Any) -> None:
 
 
 @kernel
-def mark_codes(tile: Any, low: Any, high: Any, full: Any, bits: Any, spans: Any) -> None:
-    """Set the bit of each tile for the codes that one of its intervals covers, or for all if the tile is not full."""
+def mark_codes(tile: Any, low: Any, high: Any, full: Any, bits: Any) -> Any:
+    """Set the bit of each tile for the codes that one of its intervals covers, or for all if the tile is not full.
+
+    Returns the share of codes that each tile has.
+    """
     count = bits.shape[0]
+    spans = np.empty(len(full), np.float32)
     change = np.zeros((len(full), count + 1), np.int16)
     for i in range(len(tile)):
         change[tile[i], low[i]] += 1
@@ -243,3 +247,4 @@ def mark_codes(tile: Any, low: Any, high: Any, full: Any, bits: Any, spans: Any)
                 bits[code, number >> 6] |= bit
                 covered += 1
         spans[number] = covered / count
+    return spans

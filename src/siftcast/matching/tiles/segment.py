@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,10 @@ from siftcast.matching.event_rows import event_columns
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.event_keys import EventKeys
-from siftcast.matching.tiles.index import MISSING, TileIndex, first_bits
+from siftcast.matching.tiles.index import MISSING, Bitmap, TileIndex, first_bits
 from siftcast.matching.tiles.kernels import exists_event, match_event, scratch_bytes
 from siftcast.matching.tiles.keys import Mask, Path
+from siftcast.matching.tiles.listings import Listing
 from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.residues import answers_for
 from siftcast.matching.tiles.rows import RowSet
@@ -44,8 +44,9 @@ class Segment(ABC):
         self.rows = rows
         self.index = rows.build_index() if index is None else index
         self.live = len(rows)
-        self._alive: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
-        self._alive_at = np.array([self.index.all_alive.ctypes.data], np.int64)  # kernels look here for the bitmap
+        self._alive: Bitmap | None = None
+        self._sought = self.index.all_alive
+        self._sought_at = np.array([self._sought.ctypes.data], np.int64)  # kernels look here for the bitmap
 
     @property
     @abstractmethod
@@ -76,14 +77,19 @@ class Segment(ABC):
         """Forgets the filter behind a code."""
 
     @property
-    def alive(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]] | None:
+    def listed(self) -> int:
+        """How many rows are found by lists of keys instead of by the index."""
+        return 0
+
+    @property
+    def alive(self) -> Bitmap | None:
         """A bit for each position, or None while all live."""
         return self._alive
 
-    def restore_alive(self, bits: np.ndarray[tuple[int], np.dtype[np.uint64]], live: int) -> None:
+    def restore_alive(self, bits: Bitmap, live: int) -> None:
         """Takes over the state of a saved segment."""
         self._alive = _aligned_copy(bits)
-        self._alive_at[0] = self._alive.ctypes.data
+        self._seek(self._alive)
         self.live = live
 
     def live_rows(self) -> RowSet:
@@ -110,9 +116,15 @@ class Segment(ABC):
     def _kill(self, position: int) -> None:
         if self._alive is None:
             self._alive = first_bits(len(self.rows), self.index.tiles * 512)
-            self._alive_at[0] = self._alive.ctypes.data
-        word, bit = position >> 6, position & 63
-        self._alive[word] &= ~np.uint64(1 << bit)
+            self._seek(self._alive)
+        word, others = position >> 6, ~np.uint64(1 << (position & 63))
+        self._alive[word] &= others
+        self._sought[word] &= others
+
+    def _seek(self, living: Bitmap) -> None:
+        """Lets the index look for these positions from now on."""
+        self._sought = living
+        self._sought_at[0] = living.ctypes.data
 
     def _reader(self, names: Int32Array) -> EventKeys:
         """Reads events into questions about the rows, answered with `names` of positions, which must live on."""
@@ -121,7 +133,7 @@ class Segment(ABC):
             list(self.rows.entries),
             self.rows.ranks,
             index=index,
-            alive=int(self._alive_at.ctypes.data),
+            alive=int(self._sought_at.ctypes.data),
             names=int(names.ctypes.data),
             scratch_bytes=scratch_bytes(index),
         )
@@ -149,14 +161,14 @@ class PlainSegment(Segment):
         return self._slots
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
-        return self.index.match(self._batch_keys(events), self._alive)
+        return self.index.match(self._batch_keys(events), self._sought)
 
     @property
     def lists_to_count(self) -> bool:
         return self.index.lists_hits
 
     def count_batch(self, events: KeyColumns, table: pa.Table) -> Int64Array:
-        return self.index.count(self._batch_keys(events), self._alive)
+        return self.index.count(self._batch_keys(events), self._sought)
 
     def live_codes(self) -> Int32Array:
         return np.flatnonzero(self._live_positions()).astype(np.int32)
@@ -189,16 +201,39 @@ class GeneralSegment(Segment):
             for column, dimension in enumerate(rows.entries)
             if dimension in rows.sets
         ]
+        self._listings: list[Listing] = []
+        self._hidden = np.zeros_like(self._sought)
+        self._list_rows()
         self._undecided = undecided
         self.verified = 0
+
+    def _list_rows(self) -> None:
+        """Takes the rows that are better found by their lists out of the index' sight."""
+        free = np.ones(len(self.rows), bool)
+        for membership in self._memberships:
+            listing = Listing.of(membership, self.rows, self.index.order, free)
+            if listing.pays(self.rows):
+                self._listings.append(listing)
+                free[listing.positions] = False
+        if self._listings:
+            self._hidden.view(np.uint8)[: (len(free) + 7) // 8] = np.packbits(~free, bitorder="little")
+            self._seek(self.index.all_alive)
+
+    def _seek(self, living: Bitmap) -> None:
+        super()._seek(_aligned_copy(living & ~self._hidden) if self._listings else living)
 
     @property
     def slots(self) -> Int32Array:
         return self._slots
 
     @property
+    def listed(self) -> int:
+        return sum(len(listing.positions) for listing in self._listings)
+
+    @property
     def nbytes(self) -> int:
-        return super().nbytes + sum(membership.nbytes for membership in self._memberships)
+        derived: list[Membership | Listing] = [*self._memberships, *self._listings]
+        return super().nbytes + self._hidden.nbytes + sum(part.nbytes for part in derived)
 
     def _find(self, event: Attributes) -> Sequence[int] | Int32Array:
         slots, doubts = self._candidates(event)
@@ -226,11 +261,17 @@ class GeneralSegment(Segment):
     def _members(self, event: Attributes) -> Codes:
         """The positions that match an event, long lists of values included."""
         question = self._event_keys.take(event)
-        positions, offsets = _alone(match_event(question.address))
-        for membership in self._memberships:
-            positions, offsets = membership.keep_members(positions, offsets, question.keys.reshape(1, -1))
+        hits = self._settled(_alone(match_event(question.address)), question.keys.reshape(1, -1))
         self._event_keys.give_back(question)
-        return positions, offsets
+        return hits
+
+    def _settled(self, hits: Codes, keys: Int64Array) -> Codes:
+        """The hits of the index with those that are found by their lists, and without those that their lists refuse."""
+        for listing in self._listings:
+            hits = listing.add_listed(hits, keys, self.index.all_alive if self._alive is None else self._alive)
+        for membership in self._memberships:
+            hits = membership.keep_members(*hits, keys)
+        return hits
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         positions, offsets = self._batch_positions(self._batch_keys(events))
@@ -241,17 +282,15 @@ class GeneralSegment(Segment):
 
     def _batch_positions(self, keys: Int64Array) -> Codes:
         if not self._memberships:
-            return self.index.match(keys, self._alive)
+            return self.index.match(keys, self._sought)
         # Candidates may be many times the matches, so a batch is cut into pieces that keep them in the cache.
         parts: list[Codes] = []
         start, step = 0, FIRST_PIECE
         while start < len(keys) or not parts:
             piece = keys[start : start + step]
-            positions, offsets = self.index.match(piece, self._alive)
-            start, step = start + step, max(1, CANDIDATES_MAX * step // max(len(positions), 1))
-            for membership in self._memberships:
-                positions, offsets = membership.keep_members(positions, offsets, piece)
-            parts.append((positions, offsets))
+            hits = self.index.match(piece, self._sought)
+            start, step = start + step, max(1, CANDIDATES_MAX * step // max(len(hits[0]), 1))
+            parts.append(self._settled(hits, piece))
         return append_codes(parts)
 
     def live_codes(self) -> Int32Array:
@@ -337,7 +376,7 @@ class _RowReader:
         return self._row
 
 
-def _aligned_copy(bits: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _aligned_copy(bits: Bitmap) -> Bitmap:
     copy = first_bits(0, len(bits) * 64)
     copy[:] = bits
     return copy
