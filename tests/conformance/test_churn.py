@@ -31,7 +31,7 @@ class History:
 
     def term(self) -> str:
         name = self.random.choice("abcdef")
-        match self.random.randrange(8):
+        match self.random.randrange(17) // 2:  # the last half as often as the others
             case 0:
                 return f"{name} = {self.number()}"
             case 1:
@@ -48,6 +48,9 @@ class History:
                 return f"t LIKE '{self.random.choice(['a%', '%a', '%et%', 'z__a_', 'ga%a'])}'"
             case 6:
                 return f"{name} IS {self.random.choice(['', 'NOT '])}NULL"
+            case 8:
+                values = {self.number() for _ in range(10)} | {self.random.randrange(10**6) for _ in range(70)}
+                return f"{name} {self.random.choice(['IN', 'IN', 'NOT IN'])} ({', '.join(map(str, values))})"
         return f"{name} < {self.random.choice('abcdef')}"
 
     def conjunction(self) -> str:
