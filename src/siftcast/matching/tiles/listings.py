@@ -50,15 +50,19 @@ class Listing:
     highs: Int64Array
 
     @classmethod
-    def of(cls, membership: Membership, rows: RowSet, order: Int32Array, free: Mask) -> Listing:
-        """The rows at the positions marked in `free` whose sets list what they allow."""
-        listed = membership.refuses[membership.set_of] & free
-        positions = np.flatnonzero(listed).astype(np.int32)
+    def of(cls, membership: Membership, rows: RowSet, order: Int32Array, free: Mask) -> Listing | None:
+        """The rows at the positions marked in `free` whose sets list what they allow; None where it does not pay."""
+        positions = np.flatnonzero(membership.refuses[membership.set_of] & free).astype(np.int32)
         positions = positions[np.argsort(membership.set_of[positions], kind="stable")]
         rows_from = np.searchsorted(membership.set_of[positions], np.arange(len(membership.refuses)))
         numbers = np.full(len(order), -1, np.int32)
         numbers[order[positions]] = np.arange(len(positions), dtype=np.int32)
-        number, dims, lows, highs = _gathered(rows, membership.column, numbers)
+        number, dims, lows, highs, shares = _others(rows, membership.column, numbers)
+        by_index = np.exp(np.bincount(number, np.log(shares), len(positions))).sum()
+        by_cell = membership.rows_by_cell(np.diff(rows_from))
+        by_list = (by_cell**2).sum() / max(by_cell.sum(), 1)  # a cell is met as often as lists name it
+        if not len(positions) or by_list * CANDIDATE_COST > by_index:
+            return None
         by_number = np.argsort(number, kind="stable")
         entries_from = np.searchsorted(number[by_number], np.arange(len(positions) + 1))
         return cls(membership, rows_from, positions, entries_from, dims[by_number], lows[by_number], highs[by_number])
@@ -69,20 +73,6 @@ class Listing:
         own = (self.rows_from, self.positions, self.entries_from, self.dims, self.lows, self.highs)
         return sum(array.nbytes for array in own)
 
-    def pays(self, rows: RowSet) -> bool:
-        """Whether an event is expected to meet so few of these rows in its lists that the index need not be asked."""
-        if not len(self.positions):
-            return False
-        by_cell = self.membership.rows_by_cell(np.diff(self.rows_from))
-        by_list = (by_cell**2).sum() / max(by_cell.sum(), 1)  # a cell is met as often as lists name it
-        shares = np.ones(len(self.positions))
-        for column, part in enumerate(rows.entries.values()):
-            mine = self.dims == column
-            values = np.concatenate([part.lows, part.highs])
-            number = np.repeat(np.arange(len(shares)), np.diff(self.entries_from))[mine]
-            shares[number] *= _shares(self.lows[mine], self.highs[mine], values)
-        return bool(by_list * CANDIDATE_COST <= shares.sum())
-
     def add_listed(self, hits: Codes, keys: Int64Array, alive: Bitmap) -> Codes:
         """The hits, and with each event the living rows whose sets hold its key and whose other intervals do, too."""
         cells = (self.membership.cuts, self.membership.points, self.membership.listed_from, self.membership.listed)
@@ -90,15 +80,16 @@ class Listing:
         return _add_listed(*hits, keys, self.membership.column, cells, found, alive)
 
 
-def _gathered(rows: RowSet, column: int, numbers: Int32Array) -> tuple[Any, Any, Any, Any]:
-    """The intervals on all dimensions but one, of the rows that have a number from 0 on."""
-    parts: list[tuple[Int32Array, Int32Array, Int64Array, Int64Array]] = []
+def _others(rows: RowSet, column: int, numbers: Int32Array) -> tuple[Any, Any, Any, Any, Any]:
+    """The intervals of numbered rows on all dimensions but one: number, dimension, ends, and share of the values."""
+    parts: list[tuple[Any, ...]] = []
     for dim, part in enumerate(rows.entries.values()):
         number = numbers[part.rows]
         mine = (number >= 0) & (dim != column)
-        dims = np.full(int(mine.sum()), dim, np.int32)
-        parts.append((number[mine], dims, part.lows[mine], part.highs[mine]))
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))  # type: ignore[return-value]
+        lows, highs = part.lows[mine], part.highs[mine]
+        shares = _shares(lows, highs, np.concatenate([part.lows, part.highs]))
+        parts.append((number[mine], np.full(len(lows), dim, np.int32), lows, highs, shares))
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
 
 
 def _shares(lows: Int64Array, highs: Int64Array, values: Int64Array) -> np.ndarray[Any, np.dtype[np.float64]]:

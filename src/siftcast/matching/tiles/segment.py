@@ -212,7 +212,7 @@ class GeneralSegment(Segment):
         free = np.ones(len(self.rows), bool)
         for membership in self._memberships:
             listing = Listing.of(membership, self.rows, self.index.order, free)
-            if listing.pays(self.rows):
+            if listing is not None:
                 self._listings.append(listing)
                 free[listing.positions] = False
         if self._listings:
