@@ -54,7 +54,8 @@ def check(sets: KeySets | None, rows: list[Intervals | None], seed: int) -> None
     hits = [[position for position, row in enumerate(order) if within_hull(rows[row], key)] for key in KEYS]
     offsets = np.cumsum([0] + [len(found) for found in hits])
     positions = np.array(list(chain.from_iterable(hits)), np.int32)
-    kept, bounds = Membership.of(sets, 1, order).keep_members(positions, offsets, keys)
+    membership = Membership.of(sets, 1, order)
+    kept, bounds = membership.keep_members((positions, offsets), keys, membership.cells_of(keys))
     for number, key in enumerate(KEYS):
         expected = [position for position in hits[number] if allows(rows[order[position]], key)]
         assert kept[bounds[number] : bounds[number + 1]].tolist() == expected

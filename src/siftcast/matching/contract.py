@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
+from siftcast.matching.arrow_times import column_in_microseconds
 from siftcast.model import Filter
 from siftcast.model.expression import Comparison, Literal, Predicate, Reference, conjunction
 from siftcast.model.values import in_utc
@@ -87,7 +88,8 @@ def filters_of(bounds: Sequence[Bounds], count: int) -> list[Filter]:
     terms: list[list[Predicate]] = [[] for _ in range(count)]
     for column in bounds:
         reference = Reference(column.path)
-        for row, low, high in zip(terms, column.lows.to_pylist(), column.highs.to_pylist(), strict=True):
+        lows, highs = (column_in_microseconds(ends).to_pylist() for ends in (column.lows, column.highs))
+        for row, low, high in zip(terms, lows, highs, strict=True):
             if low is not None:
                 row.append(Comparison(">=", reference, Literal(in_utc(low) if isinstance(low, datetime) else low)))
             if high is not None:

@@ -8,36 +8,36 @@ from __future__ import annotations
 
 import gc
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from siftcast.matching.arrow_times import in_range
 from siftcast.matching.contract import BatchResult, Int32Array, Int64Array
 from siftcast.matching.registry import engine_class
 from siftcast.matching.slots import SlotTable
 from siftcast.matching.subscription_tables import BoundsChunk, subscription_chunks
-from siftcast.model import EngineError, Event, Filter, Schema, Subscription
+from siftcast.model import DataError, EngineError, Event, Filter, Schema, Subscription, SubscriptionError
 
 RESULT_TYPE = pa.list_(pa.dictionary(pa.int32(), pa.string()))
-_MAGIC = b"siftcast-matcher-3\n"
+_MAGIC = b"siftcast-matcher-4\n"
 _LIST_MAX = 2**31 - 1  # what the 32-bit offsets of one Arrow list chunk can count
 
 
 class Matcher:
     """Subscriptions under ids; `match` answers with ids in the order in which they were added."""
 
-    __slots__ = ("_dictionary", "_engine", "_names", "_slots", "schema")
+    __slots__ = ("_engine", "_named", "_slots", "schema")
 
     def __init__(self, engine: str = "auto", schema: Schema | None = None) -> None:
         self.schema = schema
         self._engine = engine_class(engine)()
         self._slots = SlotTable()
-        self._names: list[tuple[Int32Array, pa.Array]] = []  # the ids behind each part of an engine's codes
-        self._dictionary: pa.Array | None = None
+        self._named: _Named | None = None
 
     # -- subscriptions -------------------------------------------------------------------------------
 
@@ -152,12 +152,13 @@ class Matcher:
         return b"".join((_MAGIC, zlib.crc32(body).to_bytes(4, "big"), body))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Matcher:
+    def from_bytes(cls, data: bytes | memoryview | pa.Buffer) -> Matcher:
         """The matcher that `to_bytes` wrote; raises EngineError if the bytes are not whole."""
-        body = memoryview(data)[len(_MAGIC) + 4 :]
-        if not data.startswith(_MAGIC):
+        view = memoryview(data)
+        checksum, body = view[len(_MAGIC) : len(_MAGIC) + 4], view[len(_MAGIC) + 4 :]
+        if view[: len(_MAGIC)] != _MAGIC:
             raise EngineError("these bytes are not a saved matcher of this version")
-        if zlib.crc32(body).to_bytes(4, "big") != data[len(_MAGIC) : len(_MAGIC) + 4]:
+        if not len(body) or zlib.crc32(body).to_bytes(4, "big") != checksum:
             raise EngineError("the saved matcher is damaged or incomplete")
         header: dict[str, Any] = msgspec.msgpack.decode(body)
         blobs: dict[str, bytes] = header["blobs"]
@@ -170,6 +171,8 @@ class Matcher:
 
     def _checked(self, filter: Filter | str) -> Filter:
         filter_ = Filter.parse(filter) if isinstance(filter, str) else filter
+        if not isinstance(filter_, Filter):
+            raise SubscriptionError(f"a subscription has a filter or its text, not {type(filter).__name__}")
         if self.schema is not None:
             filter_.check(self.schema)
         return filter_
@@ -179,13 +182,21 @@ class Matcher:
 
         A slot that was freed since may have no id there, or another's; no match refers to it any more.
         """
-        known = self._names
-        if self._dictionary is None or len(known) != len(parts) or any(map(_differ, known, parts)):
+        named = self._named  # read once: other threads may be matching, too
+        known = () if named is None else named.parts
+        if named is None or len(known) != len(parts) or any(map(_differ, known, parts)):
             by_part = {id(part): names for part, names in known}
-            self._names = [(part, by_part.get(id(part)) or self._slots.names_of(part)) for part in parts]
-            names = [names for _, names in self._names]
-            self._dictionary = names[0] if len(names) == 1 else pa.concat_arrays(names)
-        return self._dictionary
+            found = [(part, by_part.get(id(part)) or self._slots.names_of(part)) for part in parts]
+            names = [names for _, names in found]
+            named = self._named = _Named(found, names[0] if len(names) == 1 else pa.concat_arrays(names))
+        return named.ids
+
+
+class _Named(NamedTuple):
+    """The ids behind each part of an engine's codes, and all of them as one."""
+
+    parts: Sequence[tuple[Int32Array, pa.Array]]
+    ids: pa.Array
 
 
 @contextmanager
@@ -201,7 +212,10 @@ def collector_paused() -> Iterator[None]:
 
 
 def _table(events: pa.Table | pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+    table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+    if len(set(table.column_names)) < table.num_columns:
+        raise DataError("two columns of the events have the same name")
+    return in_range(table)
 
 
 def _differ(known: tuple[Int32Array, pa.Array], part: Int32Array) -> bool:

@@ -110,10 +110,12 @@ class SlotTable:
         return pa.array(self._ids[slots], pa.string())
 
     def to_table(self) -> pa.Table:
-        """Ids, slots and orders, with the next order to give as metadata."""
+        """Ids, slots and orders, with the next order to give and the number of slots as metadata."""
         slots = self.all_slots()
         columns = {"id": pa.array(self._slots.keys(), pa.large_string()), "slot": slots, "order": self._orders[slots]}
-        return pa.table(columns).replace_schema_metadata({"sequence": str(self._sequence)})
+        # An engine may still name slots that are free, beyond the last one that is taken.
+        counts = {"sequence": str(self._sequence), "used": str(self._used)}
+        return pa.table(columns).replace_schema_metadata(counts)
 
     @classmethod
     def from_table(cls, table: pa.Table) -> SlotTable:
@@ -123,7 +125,7 @@ class SlotTable:
         ids = table["id"].to_pylist()
         self._sequence = int(table.schema.metadata[b"sequence"])
         self._slots = dict(zip(ids, slots.tolist(), strict=True))
-        self._used = int(slots.max()) + 1 if len(slots) else 0
+        self._used = int(table.schema.metadata[b"used"])
         self._reserve(self._used)
         self._ids[slots] = np.array(ids, object)
         self._orders[slots] = table["order"].to_numpy()
@@ -135,7 +137,7 @@ class SlotTable:
 
     def _check(self, id: str, known: Iterable[str]) -> None:
         if not _is_id(id):
-            raise SubscriptionError(f"a subscription id is a non-empty string, not {id!r}")
+            raise SubscriptionError(f"a subscription id is a non-empty string of Unicode characters, not {id!r}")
         if id in known:
             raise SubscriptionError(f"there is a subscription '{id}' already; ids must be distinct")
 
@@ -147,4 +149,13 @@ class SlotTable:
 
 
 def _is_id(id: object) -> bool:
-    return isinstance(id, str) and id != ""
+    return isinstance(id, str) and id != "" and (id.isascii() or _is_unicode(id))
+
+
+def _is_unicode(text: str) -> bool:
+    """False for text with half a surrogate pair, which no Arrow array could hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

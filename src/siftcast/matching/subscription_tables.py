@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from siftcast.matching.arrow_times import has_out_of_range
 from siftcast.matching.contract import Bounds
 from siftcast.model import DataError, Filter, Schema, SiftcastError
 
@@ -38,7 +39,15 @@ def subscription_chunks(table: pa.Table, schema: Schema | None) -> Iterator[tupl
     read = _read_filters if "filter" in names else _read_bounds
     for start in range(0, table.num_rows, CHUNK_ROWS):
         chunk = table.slice(start, CHUNK_ROWS)
-        yield chunk["id"].cast(pa.string()).to_pylist(), read(chunk, start, schema)
+        yield _ids(chunk["id"]), read(chunk, start, schema)
+
+
+def _ids(column: pa.ChunkedArray) -> list[str]:
+    try:
+        ids: list[str] = column.cast(pa.string()).to_pylist()
+    except pa.ArrowException as error:
+        raise DataError(f"the column 'id' is of type {column.type}, which makes no ids: {error}") from error
+    return ids
 
 
 def _read_filters(chunk: pa.Table, start: int, schema: Schema | None) -> list[Filter]:
@@ -95,6 +104,8 @@ def _whole(column: pa.ChunkedArray, name: str) -> pa.Array:
     )  # fmt: skip
     if not comparable:
         raise DataError(f"the column '{name}' is of type {kind}; bounds are numbers, strings, booleans or timestamps")
+    if pa.types.is_timestamp(kind) and has_out_of_range(array):
+        raise DataError(f"the column '{name}' has a timestamp beyond the years 1 to 9999; use null for an open end")
     return array
 
 

@@ -175,7 +175,7 @@ def _distinct_strings(array: pa.Array) -> Strings | None:
     indices = encoded.indices
     distinct = encoded.dictionary.to_pylist()
     if indices.null_count:
-        indices = indices.fill_null(len(distinct))
+        indices = indices.cast(pa.int64()).fill_null(len(distinct))  # the last index may be the greatest of its type
     distinct.append(None)
     return distinct, indices.to_numpy(zero_copy_only=False)
 

@@ -9,6 +9,9 @@ more than half dead is rebuilt at the next flush, so endless adding and removing
 (one box, decided) and general ones live in segments of their own, because only the latter need owners and
 verification (see `segment`).
 
+Whatever takes time is done beside what there is and then put in its place at once: a match in another thread sees all
+subscriptions, before or after, and an interrupted flush or merge leaves all as it was.
+
 Matching costs the index's time for each segment (see `index`) plus 0.2 µs for each staged filter; there are at most
 STAGED_MAX of these, none after `settle`, and none in a batch large enough to pay for a flush.
 """
@@ -16,8 +19,9 @@ STAGED_MAX of these, none after `settle`, and none in a batch large enough to pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
+from threading import RLock
 from typing import Self
 
 import numpy as np
@@ -29,6 +33,7 @@ from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
 from siftcast.matching.tiles.compiling import announced
+from siftcast.matching.tiles.index import DIMS_MAX
 from siftcast.matching.tiles.loading import Loader
 from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
 from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
@@ -52,9 +57,9 @@ class Tiles(Engine):
     name = "tiles"
 
     def __init__(self) -> None:
-        self._staged = Stage()
+        self._changing = RLock()  # matches may come from several threads, and each may find something to flush
+        self._parts: tuple[Mapping[int, Segment], Stage] = {}, Stage()  # segments by serial number, and what waits
         self._undecided: dict[int, Filter] = {}
-        self._segments: dict[int, Segment] = {}
         self._only: Segment | None = None  # the one segment there is, while nothing is staged: the usual case
         self._serial = 0
         self._home: Int32Array = np.full(16, _NOWHERE, np.int32)  # by slot: the segment's serial number
@@ -65,31 +70,34 @@ class Tiles(Engine):
 
     def add(self, slot: int, filter_: Filter) -> None:
         self._reserve(slot)
-        self._staged.add(slot, filter_)
+        self._parts[1].add(slot, filter_)
         self._home[slot] = _STAGED
         self._go_direct(None)
 
     def bulk(self) -> Loader:
-        return Loader(self._undecided, self._install)
+        return Loader(self._install)
 
     def remove(self, slot: int) -> None:
         if slot >= len(self._home):
             return  # a filter that nothing can satisfy, from a bulk or a saved form: it has no rows, hence no home
         home = int(self._home[slot])
         self._home[slot] = _NOWHERE
+        segments, staged = self._parts
         if home == _STAGED:
-            self._staged.remove(slot)
+            staged.remove(slot)
         elif home >= 0:
-            self._segments[home].remove(int(self._code[slot]))
+            segments[home].remove(int(self._code[slot]))
             self._undecided.pop(slot, None)
 
     def settle(self) -> None:
         """Puts everything staged into the index and joins what can be joined."""
-        self._flush()
-        for kind in (PlainSegment, GeneralSegment):
-            serials = [serial for serial, segment in self._segments.items() if isinstance(segment, kind)]
-            if len(serials) > 1 or any(self._wasteful(self._segments[serial]) for serial in serials):
-                self._merge(serials)
+        with self._changing:
+            self._flush()
+            for kind in (PlainSegment, GeneralSegment):
+                segments = self._parts[0]
+                serials = [serial for serial, segment in segments.items() if isinstance(segment, kind)]
+                if len(serials) > 1 or any(_wasteful(segments[serial]) for serial in serials):
+                    self._merge(serials)
 
     # -- matching ------------------------------------------------------------------------------------
 
@@ -98,29 +106,32 @@ class Tiles(Engine):
         if self._only is not None:
             found: Sequence[int] = self._only.find(event)  # type: ignore[assignment]  # an array of slots is one too
             return found if limit is None else found[:limit]
-        if self._staged.size > STAGED_MAX:
-            self._flush()
-        slots = list(chain.from_iterable(segment.find(event) for segment in self._segments.values()))
-        if self._staged.size:
-            self._counts["staged_checks"] += self._staged.size
-            slots += self._staged.find(event)
+        segments, staged = self._ready_parts()
+        slots = list(chain.from_iterable(segment.find(event) for segment in segments.values()))
+        if staged.size:
+            self._counts["staged_checks"] += staged.size
+            slots += staged.find(event)
         return slots if limit is None else slots[:limit]
 
     def exists(self, event: Attributes) -> bool:  # replaced by that of the one segment, while there is one
-        if self._staged.size > STAGED_MAX:
-            self._flush()
-        for segment in self._segments.values():
+        segments, staged = self._ready_parts()
+        for segment in segments.values():
             if segment.exists(event):
                 return True
-        return self._staged.size > 0 and any(True for _ in self._staged.find(event))
+        return staged.size > 0 and any(True for _ in staged.find(event))
+
+    def _ready_parts(self) -> tuple[Mapping[int, Segment], Stage]:
+        """All there is, once: another thread may be putting something else in its place."""
+        if self._parts[1].size > STAGED_MAX:
+            self._flush()
+        return self._parts
 
     def find_batch(self, events: pa.Table) -> BatchResult:
         self._counts["batch"] += events.num_rows
         if self._few(events):
             return find_rows(self, events)
-        self._flush()
+        segments = self._flush()
         columns = KeyColumns(events)
-        segments = list(self._segments.values())
         parts = [segment.find_batch(columns, events) for segment in segments]
         if not parts:
             empty = np.zeros(0, np.int32)
@@ -132,8 +143,7 @@ class Tiles(Engine):
         if self._few(events):
             return super().count_batch(events)
         self._counts["batch"] += events.num_rows
-        self._flush()
-        segments = list(self._segments.values())
+        segments = self._flush()
         counts = np.zeros(events.num_rows, np.int64)
         # Where matches must be listed to be counted, a long batch is cut, or the lists might fill the memory.
         step = LISTED_ROWS if any(segment.lists_to_count for segment in segments) else max(events.num_rows, 1)
@@ -146,39 +156,55 @@ class Tiles(Engine):
 
     def _few(self, events: pa.Table) -> bool:
         """Whether asking all there is one by one takes less than an index would."""
-        return not self._segments and self._staged.size * events.num_rows <= STAGED_WORK_MAX
+        segments, staged = self._parts
+        return not segments and staged.size * events.num_rows <= STAGED_WORK_MAX
 
     # -- segments ------------------------------------------------------------------------------------
 
-    def _flush(self) -> None:
-        if not self._staged.size:
-            return
-        self._counts["flushes"] += 1
-        staged, self._staged = self._staged, Stage()
-        self._home[np.fromiter(staged, np.int64, staged.size)] = _NOWHERE
-        loader = self.bulk()
-        loader.add_stage(staged)
-        loader.finish()
-        self._tidy()
+    def _flush(self) -> list[Segment]:
+        """Indexes what waits; all segments there are then, with which nothing waits."""
+        with self._changing:
+            staged = self._parts[1]
+            if staged.size:
+                self._counts["flushes"] += 1
+                loader = Loader(partial(self._install, staged=Stage()))
+                loader.add_stage(staged)
+                loader.finish()
+            return list(self._parts[0].values())
 
-    def _install(self, plain: RowSet, general: RowSet) -> None:
+    def _install(
+        self, plain: RowSet, general: RowSet, undecided: Mapping[int, Filter], *, staged: Stage | None = None
+    ) -> None:
+        """Adds rows, and leaves `staged` waiting if something else is to."""
         _warm_up()
-        if len(plain):
-            self._adopt(PlainSegment(plain))
-        if len(general):
-            self._adopt(GeneralSegment(general, self._undecided))
+        made: list[Segment] = [PlainSegment(rows) for rows in plain.split(DIMS_MAX)]
+        made += [GeneralSegment(rows, self._undecided) for rows in general.split(DIMS_MAX)]
+        with self._changing:
+            waited = self._parts[1]
+            self._undecided.update(undecided)
+            self._swap((), made, staged)
+            if staged is not None:
+                slots = np.fromiter(waited, np.int64, waited.size)
+                self._home[slots[self._home[slots] == _STAGED]] = _NOWHERE  # nothing can satisfy these
+            self._tidy()
         if len(plain) + len(general) >= LARGE_ROWS:
             return_memory()
 
-    def _adopt(self, segment: Segment) -> None:
-        serial = self._serial
-        self._serial += 1
-        self._segments[serial] = segment
-        self._reserve(int(segment.slots.max()))
-        self._go_direct(segment if len(self._segments) == 1 and not self._staged.size else None)
-        codes = segment.live_codes()  # the slots of dead ones may have been given to others since
-        self._home[segment.slots[codes]] = serial
-        self._code[segment.slots[codes]] = codes
+    def _swap(self, old: Sequence[int], new: Sequence[Segment], staged: Stage | None = None) -> None:
+        """Puts new segments in the place of old ones."""
+        segments = {serial: segment for serial, segment in self._parts[0].items() if serial not in old}
+        for segment in new:
+            serial = self._serial
+            self._serial += 1
+            segments[serial] = segment
+            self._reserve(int(segment.slots.max()))
+            codes = segment.live_codes()  # the slots of dead ones may have been given to others since
+            self._home[segment.slots[codes]] = serial
+            self._code[segment.slots[codes]] = codes
+        self._go_direct(None)
+        self._parts = segments, self._parts[1] if staged is None else staged
+        if len(segments) == 1 and not self._parts[1].size:
+            self._go_direct(next(iter(segments.values())))
 
     def _go_direct(self, segment: Segment | None) -> None:
         """Asks this segment and nothing else from now on, or all there is again."""
@@ -191,30 +217,30 @@ class Tiles(Engine):
     def _tidy(self) -> None:
         """Merges segments of like size when there are enough, and rebuilds those that are mostly dead."""
         for kind in (PlainSegment, GeneralSegment):
+            segments = self._parts[0]
             levels: dict[int, list[int]] = {}
-            for serial, segment in self._segments.items():
+            for serial, segment in segments.items():
                 if isinstance(segment, kind):
                     level = max(segment.live // STAGED_MAX, 1).bit_length() // 2
                     levels.setdefault(level, []).append(serial)
             for _, serials in sorted(levels.items()):
-                wasteful = [serial for serial in serials if self._wasteful(self._segments[serial])]
+                wasteful = [serial for serial in serials if _wasteful(segments[serial])]
                 if len(serials) >= MERGE_AT:
                     self._merge(serials)
                 elif wasteful:
                     self._merge(wasteful)
 
-    def _wasteful(self, segment: Segment) -> bool:
-        return segment.live * 2 < len(segment.rows)
-
     def _merge(self, serials: Sequence[int]) -> None:
+        segments = [self._parts[0][serial] for serial in serials]
+        if len({dimension for segment in segments for dimension in segment.rows.entries}) > DIMS_MAX:
+            return  # more attributes than one index can have
         self._counts["merges"] += 1
-        segments = [self._segments.pop(serial) for serial in serials]
-        self._go_direct(None)
         rows: RowSet = merge_rows([segment.live_rows() for segment in segments])
-        if not len(rows):
-            return
-        plain = isinstance(segments[0], PlainSegment)
-        self._adopt(PlainSegment(rows) if plain else GeneralSegment(rows, self._undecided))
+        made: list[Segment] = []
+        if len(rows):
+            plain = isinstance(segments[0], PlainSegment)
+            made = [PlainSegment(rows) if plain else GeneralSegment(rows, self._undecided)]
+        self._swap(serials, made)
 
     def _reserve(self, slot: int) -> None:
         if slot >= len(self._home):
@@ -225,7 +251,7 @@ class Tiles(Engine):
     # -- facts and saved form ------------------------------------------------------------------------
 
     def stats(self) -> dict[str, object]:
-        segments = list(self._segments.values())
+        segments, staged = list(self._parts[0].values()), self._parts[1]
         return {
             "bytes": sum(segment.nbytes for segment in segments) + self._home.nbytes + self._code.nbytes,
             "segments": [
@@ -239,7 +265,7 @@ class Tiles(Engine):
                 }
                 for segment in segments
             ],
-            "staged": self._staged.size,
+            "staged": staged.size,
             "undecided": len(self._undecided),
             "verified": sum(segment.verified for segment in segments if isinstance(segment, GeneralSegment)),
             "events": {"single": self._counts["single"], "batch": self._counts["batch"]},
@@ -249,35 +275,40 @@ class Tiles(Engine):
         }
 
     def save(self) -> dict[str, bytes]:
-        self._flush()
-        return save_segments(list(self._segments.values()), self._undecided)
+        return save_segments(self._flush(), self._undecided)
 
     @classmethod
     def load(cls, blobs: Mapping[str, bytes]) -> Self:
+        _warm_up()
         engine = cls()
-        for segment in load_segments(blobs, engine._undecided):
-            engine._adopt(segment)
+        engine._swap((), load_segments(blobs, engine._undecided))
         return engine
+
+
+def _wasteful(segment: Segment) -> bool:
+    return segment.live * 2 < len(segment.rows)
 
 
 @cache
 def _warm_up() -> None:
     """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
     wide, narrow = RowBuilder(), RowBuilder()
-    for slot in range(16):  # so many lists that the rows are found by them
+    for slot in range(64):  # so many lists that the rows are found by them
         demands, sets = (
             [(("y",), LikePattern("%y"), True)],
             [((("z",), Kind.NUMBER), ((slot, slot), (slot + 99, slot + 99)))],
         )
         wide.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], demands, sets))
+    wide.add_box(0, Box([((("x",), Kind.NUMBER), 0, 1)]))  # a filter of two rows
     for slot in range(512):  # so few matches that tiles are filtered
         narrow.add_box(slot, Box([(((name,), Kind.NUMBER), slot, slot) for name in "xyz"]))
     general = wide.finish()
     with announced():
         tiny = Tiles()
-        for segment in (PlainSegment(narrow.finish()), PlainSegment(general), GeneralSegment(general, {})):
+        made = (PlainSegment(narrow.finish()), PlainSegment(general), GeneralSegment(general, {}))
+        for segment in made:
             segment.index.warm_up()
-            tiny._adopt(segment)
+        tiny._swap((), made)
         tiny.find_batch(pa.table({"x": [0.0]}))
         tiny.find({"x": 0.0})
         tiny.exists({"x": 0.0})

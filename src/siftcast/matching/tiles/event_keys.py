@@ -78,7 +78,10 @@ class EventKeys:
 
     def take(self, event: Attributes) -> Question:
         """The event as a question that must be given back, for whoever wants its keys afterwards."""
-        question = self._spare.pop() if self._spare else self._new_question()
+        try:
+            question = self._spare.pop()
+        except IndexError:
+            question = self._new_question()
         self._read_plain(event, question.doubles)
         for reader in self._careful:
             reader.read(event, question.keys, question.doubles)
@@ -113,13 +116,16 @@ def make(kernel, pack, take_spare, give_back, new_question, read_plain, careful)
         return answer
     return ask
 """
-_PLAIN = """        try:
-            {reads}
-            if {tests}:
-                pack(doubles, 0, {values})
-            else:
+_PLAIN = """        if type(event) is dict:  # others may make a value up where one is missing
+            try:
+                {reads}
+                if {tests}:
+                    pack(doubles, 0, {values})
+                else:
+                    read_plain(event, doubles)
+            except (KeyError, OverflowError, error):  # something is missing, or too large for a double
                 read_plain(event, doubles)
-        except (KeyError, OverflowError, error):  # something is missing, or too large for a double
+        else:
             read_plain(event, doubles)
 """
 _CAREFUL = """        for reader in careful:

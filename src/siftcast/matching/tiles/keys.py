@@ -19,6 +19,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import datetime
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ Dimension = tuple[Path, Kind | str]  # an attribute, and the kind of value (or P
 KEY_MAX = int(np.iinfo(np.int64).max)
 KEY_MIN = MISSING + 1
 EXACT_MAX = 2**53
+_RANK_BYTES = getsizeof(2**20)
 _pack, _unpack = struct.Struct("<d").pack, struct.Struct("<q").unpack
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -106,6 +108,19 @@ class StringRanks:
         self.strings = strings
         self._exact = {string: 2 * index + 1 for index, string in enumerate(strings)}
 
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the strings and the table of their ranks take."""
+        return sum(map(getsizeof, self.strings)) + getsizeof(self._exact) + (8 + _RANK_BYTES) * len(self.strings)
+
+    def without_unused(self, ends: Sequence[Int64Array]) -> StringRanks:
+        """Ranks of only the strings that the ends of ranges mention; the same where they mention at least half."""
+        mentioned = np.unique(np.concatenate(ends) // 2)
+        mentioned = mentioned[mentioned < len(self.strings)]  # an open end mentions none
+        if 2 * len(mentioned) >= len(self.strings):
+            return self
+        return StringRanks([self.strings[place] for place in mentioned.tolist()])
+
     def key(self, string: str) -> int:
         """The rank of any string."""
         found = self._exact.get(string)
@@ -131,10 +146,10 @@ def string_range(low: Cut, high: Cut) -> tuple[str, str | None]:
     return start, start if end == start + "\0" else end
 
 
-def remap_ranks(
+def move_ranks(
     lows: Int64Array, highs: Int64Array, old: Sequence[str], new: StringRanks
 ) -> tuple[Int64Array, Int64Array]:
-    """Ranges over the ranks of `old` strings as ranges over ranks that know all of them and more."""
-    places = np.array([new.low_key(string) for string in old] + [2 * len(new.strings) + 1], np.int64)
+    """Ranges over the ranks of `old` strings as ranges over others, which know all strings that the ranges mention."""
+    places = np.array([new.key(string) for string in old] + [2 * len(new.strings) + 1], np.int64)
     moved_highs = np.where(highs % 2 == 1, places[highs // 2], places[highs // 2] - 1)
     return places[lows // 2], moved_highs

@@ -7,8 +7,9 @@ that allow them, so they can be read the other way round:
     key of an event ─▶ cell ─▶ sets that allow it ─▶ their rows ─▶ those whose other intervals hold, too
 
 The rows of a dimension are found in this way if it is expected to leave fewer candidates, as events are expected to be:
-keys that lists name, and other values like the ends of the rows' intervals. With `country IN (70 of 200) AND price
-BETWEEN 95.00 AND 95.05` the index leaves fewer. Rows that are found by their lists are hidden from the index.
+keys that lists name, and other values like the ends of the rows' intervals, if these differ at all. With `country IN
+(70 of 200) AND price BETWEEN 95.00 AND 95.05` the index leaves fewer. Rows found by their lists are hidden from the
+index.
 
 Rejected: a box for each value, as short lists have it. It is two to four times as fast, but takes 2.4 times the memory,
 and more than six times with a range beside the list.
@@ -26,11 +27,13 @@ from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import Bitmap
 from siftcast.matching.tiles.keys import KEY_MAX, KEY_MIN, Mask
-from siftcast.matching.tiles.memberships import Membership, cell_of
+from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.rows import RowSet
 
 CANDIDATE_COST = 4.0  # what testing a candidate from a list takes, as against one that the index finds
 SAMPLE = 1_000  # ends of intervals that stand for the values of events
+KNOWN_MIN = 8  # distinct ends from which they say something about values
+UNKNOWN_SHARE = 0.1  # of events that an interval holds about which nothing is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,11 @@ class Listing:
         own = (self.rows_from, self.positions, self.entries_from, self.dims, self.lows, self.highs)
         return sum(array.nbytes for array in own)
 
-    def add_listed(self, hits: Codes, keys: Int64Array, alive: Bitmap) -> Codes:
+    def add_listed(self, hits: Codes, keys: Int64Array, cells: Int64Array, alive: Bitmap) -> Codes:
         """The hits, and with each event the living rows whose sets hold its key and whose other intervals do, too."""
-        cells = (self.membership.cuts, self.membership.points, self.membership.listed_from, self.membership.listed)
+        lists = (self.membership.listed_from, self.membership.listed)
         found = (self.rows_from, self.positions, self.entries_from, self.dims, self.lows, self.highs)
-        return _add_listed(*hits, keys, self.membership.column, cells, found, alive)
+        return _add_listed(*hits, keys, cells, lists, found, alive)
 
 
 def _others(rows: RowSet, column: int, numbers: Int32Array) -> tuple[Any, Any, Any, Any, Any]:
@@ -96,22 +99,23 @@ def _shares(lows: Int64Array, highs: Int64Array, values: Int64Array) -> np.ndarr
     """What share of the values each interval holds, by some of the values; an open end is no value."""
     values = values[(values > KEY_MIN) & (values < KEY_MAX)]
     sample = np.sort(values[:: max(len(values) // SAMPLE, 1)])
+    if len(np.unique(sample)) < KNOWN_MIN:
+        return np.full(len(lows), UNKNOWN_SHARE)
     inside = np.searchsorted(sample, highs, side="right") - np.searchsorted(sample, lows)
-    return np.asarray(np.maximum(inside, 1) / max(len(sample), 1))
+    return np.asarray(np.maximum(inside, 1) / len(sample))
 
 
 @kernel
 def _add_listed(
-    positions: Int32Array, offsets: Int64Array, keys: Int64Array, column: int, cells: Any, found: Any, alive: Bitmap
+    positions: Int32Array, offsets: Int64Array, keys: Int64Array, cells: Int64Array, lists: Any, found: Any, alive: Any
 ) -> Codes:
-    cuts, points, listed_from, listed = cells
+    listed_from, listed = lists
     rows_from, places, entries_from, dims, lows, highs = found
     result = np.empty(2 * len(positions) + 64, np.int32)
     bounds = np.zeros(len(offsets), np.int64)
     filled = 0
     for event in range(len(offsets) - 1):
-        cell = cell_of(cuts, keys[event, column], points)
-        sets = listed[listed_from[cell] : listed_from[cell + 1]]
+        sets = listed[listed_from[cells[event]] : listed_from[cells[event] + 1]]
         more = offsets[event + 1] - offsets[event]
         for number in sets:
             more += rows_from[number + 1] - rows_from[number]
@@ -124,12 +128,13 @@ def _add_listed(
             filled += 1
         for number in sets:
             for row in range(rows_from[number], rows_from[number + 1]):
-                position = places[row]
-                holds = (alive[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != 0
+                # Unsigned, because a signed index is first tested for counting from the end.
+                position = np.uint32(places[row])
+                holds = np.int64(alive[position >> np.uint32(6)] >> np.uint64(position & np.uint32(63))) & 1
                 for entry in range(entries_from[row], entries_from[row + 1]):
                     key = keys[event, dims[entry]]
-                    holds &= (lows[entry] <= key) & (key <= highs[entry])
-                result[filled] = position
+                    holds &= np.int64(lows[entry] <= key) & np.int64(key <= highs[entry])
+                result[np.uint64(filled)] = position
                 filled += int(holds)
         bounds[event + 1] = filled
     return result[:filled], bounds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +21,16 @@ _TOGETHER_MIN = 8  # filters of one template from which columns beat one by one
 
 
 class Loader(BulkLoader):
-    """Reads filters in chunks, keeping only their rows; undecided filters are remembered in the given dict.
+    """Reads filters in chunks, keeping only their rows, and those that rows cannot decide.
 
-    At the end the rows of plain filters and those of general ones are handed to `install`.
+    At the end the rows of plain filters, those of general ones and the undecided filters are handed to `install`.
     """
 
-    def __init__(self, undecided: dict[int, Filter], install: Callable[[RowSet, RowSet], None]) -> None:
+    def __init__(self, install: Callable[[RowSet, RowSet, Mapping[int, Filter]], None]) -> None:
         self._install = install
         self._plain = RowBuilder()
         self._general = RowBuilder()
-        self._undecided = undecided
+        self._undecided: dict[int, Filter] = {}
 
     def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
         """Adds a chunk of filters."""
@@ -72,7 +72,7 @@ class Loader(BulkLoader):
         self._plain.add_columns(chosen, columns)
 
     def finish(self) -> None:
-        self._install(self._plain.finish(), self._general.finish())
+        self._install(self._plain.finish(), self._general.finish(), self._undecided)
 
     def _add_together(
         self, plan: Sequence[Leaf], places: Sequence[int], slots: Sequence[int], filters: Sequence[Filter]

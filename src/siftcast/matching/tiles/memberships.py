@@ -93,13 +93,16 @@ class Membership:
         own = (self.set_of, self.cuts, self.defaults, self.listed_from, self.listed)
         return sum(array.nbytes for array in own)
 
-    def keep_members(self, positions: Int32Array, offsets: Int64Array, keys: Int64Array) -> Codes:
-        """The hits whose sets hold the key of their event; `keys` has a row for each event."""
+    def cells_of(self, keys: Int64Array) -> Int64Array:
+        """The cell of each event; `keys` has a row for each."""
+        return _cells_of(self.cuts, keys, self.column, self.points)
+
+    def keep_members(self, hits: Codes, keys: Int64Array, cells: Int64Array) -> Codes:
+        """The hits whose sets hold the key of their event; `cells` are those of the keys."""
         sets = self.sets
-        cells = (self.cuts, self.points, self.listed_from, self.listed)
-        intervals = (sets.begins, sets.lows, sets.highs)
+        lists, intervals = (self.listed_from, self.listed), (sets.begins, sets.lows, sets.highs)
         answers = self.defaults.copy()
-        return _keep_members(positions, offsets, keys, self.column, self.set_of, answers, cells, intervals)
+        return _keep_members(*hits, keys, self.column, cells, self.set_of, answers, lists, intervals)
 
 
 def _cuts(sets: KeySets) -> Int64Array:
@@ -143,12 +146,16 @@ def _list_exceptions(
 
 
 @kernel
-def cell_of(cuts: Int64Array, key: int, points: bool) -> Any:
-    """The cell of a key; where cells are single keys, one past the last for any other."""
-    place = np.searchsorted(cuts, key, side="right")
-    if not points:
-        return place
-    return place - 1 if place > 0 and cuts[place - 1] == key else len(cuts)
+def _cells_of(cuts: Int64Array, keys: Int64Array, column: int, points: bool) -> Int64Array:
+    """Where cells are single keys, any other key has the cell past the last."""
+    cells = np.empty(len(keys), np.int64)
+    for event in range(len(keys)):
+        key = keys[event, column]
+        place = np.searchsorted(cuts, key, side="right")
+        if points:
+            place = place - 1 if place > 0 and cuts[place - 1] == key else len(cuts)
+        cells[event] = place
+    return cells
 
 
 @kernel
@@ -157,12 +164,13 @@ def _keep_members(
     offsets: Int64Array,
     keys: Int64Array,
     column: int,
+    cells: Int64Array,
     set_of: Int32Array,
     answers: Answers,
-    cells: Any,
+    lists: Any,
     intervals: Any,
 ) -> Codes:
-    cuts, points, listed_from, listed = cells
+    listed_from, listed = lists
     begins, lows, highs = intervals
     kept = np.empty(len(positions), np.int32)
     bounds = np.zeros(len(offsets), np.int64)
@@ -172,8 +180,7 @@ def _keep_members(
         if offsets[event] == offsets[event + 1]:
             continue
         key = keys[event, column]
-        cell = cell_of(cuts, key, points)
-        exceptions = listed[listed_from[cell] : listed_from[cell + 1]]
+        exceptions = listed[listed_from[cells[event]] : listed_from[cells[event] + 1]]
         for number in exceptions:
             answers[number] ^= 1
         for index in range(offsets[event], offsets[event + 1]):

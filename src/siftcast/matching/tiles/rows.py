@@ -7,7 +7,7 @@ a set of keys, its interval there is the set's hull.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ import numpy as np
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.index import TileIndex
-from siftcast.matching.tiles.keys import Dimension, Mask, Path, StringRanks, remap_ranks
+from siftcast.matching.tiles.keys import Dimension, Mask, Path, StringRanks, move_ranks
 from siftcast.matching.tiles.plans import Columns
 from siftcast.matching.tiles.residues import Residues, merge_residues
 from siftcast.matching.tiles.sets import KeySets, SetBuilder, merge_sets
+from siftcast.model import EngineError
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
 
@@ -49,6 +50,7 @@ class RowSet:
     @property
     def nbytes(self) -> int:
         own = self.slots.nbytes + self.residues.nbytes + sum(sets.nbytes for sets in self.sets.values())
+        own += sum(rank.nbytes for rank in self.ranks.values())
         return own + sum(e.rows.nbytes + e.lows.nbytes + e.highs.nbytes for e in self.entries.values())
 
     def build_index(self) -> TileIndex:
@@ -64,6 +66,18 @@ class RowSet:
             high=_concatenated([part.highs for part in parts], np.int64),
         )
 
+    def split(self, dims_max: int) -> Iterator[RowSet]:
+        """The rows in parts of at most so many dimensions, those of a slot together; nothing if there are none."""
+        if len(self.entries) <= dims_max:
+            if len(self):
+                yield self
+            return
+        keep = self.slots < np.median(self.slots)
+        if not keep.any():
+            raise EngineError(f"a filter of {len(self.entries):,} attributes is more than an index can have")
+        yield from self.select(keep).split(dims_max)
+        yield from self.select(~keep).split(dims_max)
+
     def select(self, keep: Mask) -> RowSet:
         """Only the rows marked in `keep`, numbered anew."""
         numbers = (np.cumsum(keep) - 1).astype(np.int32)
@@ -75,6 +89,16 @@ class RowSet:
                 entries[dimension] = Entries(rows, part.lows[chosen], part.highs[chosen])
         ranks = {dimension: rank for dimension, rank in self.ranks.items() if dimension in entries}
         sets = {dimension: part.select(keep) for dimension, part in self.sets.items() if keep[part.rows].any()}
+        for dimension, rank in ranks.items():
+            own, demanded = entries[dimension], sets.get(dimension)
+            ends = [own.lows, own.highs] + ([] if demanded is None else [demanded.lows, demanded.highs])
+            fewer = rank.without_unused(ends)
+            if fewer is not rank:
+                ranks[dimension] = fewer
+                lows, highs = move_ranks(own.lows, own.highs, rank.strings, fewer)
+                entries[dimension] = Entries(own.rows, lows, highs)
+                if demanded is not None:
+                    sets[dimension] = demanded.moved(0, rank.strings, fewer)
         return RowSet(self.slots[keep], entries, ranks, self.residues.select(keep), sets)
 
 
@@ -114,7 +138,7 @@ def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | 
     part = rows.entries[dimension]
     lows, highs = part.lows, part.highs
     if ranks is not None:
-        lows, highs = remap_ranks(lows, highs, rows.ranks[dimension].strings, ranks)
+        lows, highs = move_ranks(lows, highs, rows.ranks[dimension].strings, ranks)
     return Entries(part.rows + np.int32(start), lows, highs)
 
 

@@ -201,26 +201,29 @@ class GeneralSegment(Segment):
             for column, dimension in enumerate(rows.entries)
             if dimension in rows.sets
         ]
-        self._listings: list[Listing] = []
+        self._listings: list[Listing | None] = []
         self._hidden = np.zeros_like(self._sought)
         self._list_rows()
+        self._owns_one = len(owners) == len(rows)
+        self._any_doubtful = bool(self._demands.doubtful.any())
         self._undecided = undecided
         self.verified = 0
 
     def _list_rows(self) -> None:
         """Takes the rows that are better found by their lists out of the index' sight."""
-        free = np.ones(len(self.rows), bool)
+        free, hidden = np.ones(len(self.rows), bool), np.zeros(len(self.rows), bool)
         for membership in self._memberships:
             listing = Listing.of(membership, self.rows, self.index.order, free)
+            self._listings.append(listing)
+            free &= membership.set_of == len(membership.sets.begins) - 1
             if listing is not None:
-                self._listings.append(listing)
-                free[listing.positions] = False
-        if self._listings:
-            self._hidden.view(np.uint8)[: (len(free) + 7) // 8] = np.packbits(~free, bitorder="little")
+                hidden[listing.positions] = True
+        if hidden.any():
+            self._hidden.view(np.uint8)[: (len(hidden) + 7) // 8] = np.packbits(hidden, bitorder="little")
             self._seek(self.index.all_alive)
 
     def _seek(self, living: Bitmap) -> None:
-        super()._seek(_aligned_copy(living & ~self._hidden) if self._listings else living)
+        super()._seek(_aligned_copy(living & ~self._hidden) if self._hidden.any() else living)
 
     @property
     def slots(self) -> Int32Array:
@@ -228,12 +231,12 @@ class GeneralSegment(Segment):
 
     @property
     def listed(self) -> int:
-        return sum(len(listing.positions) for listing in self._listings)
+        return sum(len(listing.positions) for listing in self._listings if listing is not None)
 
     @property
     def nbytes(self) -> int:
-        derived: list[Membership | Listing] = [*self._memberships, *self._listings]
-        return super().nbytes + self._hidden.nbytes + sum(part.nbytes for part in derived)
+        derived = [*self._memberships, *self._listings]
+        return super().nbytes + self._hidden.nbytes + sum(part.nbytes for part in derived if part is not None)
 
     def _find(self, event: Attributes) -> Sequence[int] | Int32Array:
         slots, doubts = self._candidates(event)
@@ -267,10 +270,12 @@ class GeneralSegment(Segment):
 
     def _settled(self, hits: Codes, keys: Int64Array) -> Codes:
         """The hits of the index with those that are found by their lists, and without those that their lists refuse."""
-        for listing in self._listings:
-            hits = listing.add_listed(hits, keys, self.index.all_alive if self._alive is None else self._alive)
-        for membership in self._memberships:
-            hits = membership.keep_members(*hits, keys)
+        alive = self.index.all_alive if self._alive is None else self._alive
+        for membership, listing in zip(self._memberships, self._listings, strict=True):
+            cells = membership.cells_of(keys)
+            hits = membership.keep_members(hits, keys, cells)
+            if listing is not None:  # its rows have no set that was asked before
+                hits = listing.add_listed(hits, keys, cells, alive)
         return hits
 
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
@@ -302,7 +307,11 @@ class GeneralSegment(Segment):
         self.live -= int(self._starts[code + 1] - self._starts[code])
 
     def _owners(self, positions: Int32Array, offsets: Int64Array) -> tuple[Int32Array, Int64Array, Mask]:
-        return distinct_owners(positions, offsets, self._owner_of, self._demands.doubtful, len(self._slots))
+        doubtful = self._demands.doubtful
+        if self._owns_one:
+            doubts = doubtful[positions] if self._any_doubtful else np.zeros(len(positions), bool)
+            return self._owner_of[positions], offsets, doubts
+        return distinct_owners(positions, offsets, self._owner_of, doubtful, len(self._slots))
 
     def _satisfied(self, positions: Int32Array, offsets: Int64Array, events: KeyColumns | _EventStrings) -> Codes:
         """The hits whose strings match the patterns their rows demand."""

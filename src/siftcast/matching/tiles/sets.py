@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from siftcast.matching.contract import Int32Array, Int64Array
-from siftcast.matching.tiles.keys import Mask, StringRanks, remap_ranks
+from siftcast.matching.tiles.keys import Mask, StringRanks, move_ranks
 
 # The intervals of a set in the terms of its dimension: keys, or (start, end) strings as `string_range` has them.
 Intervals = tuple[tuple[int | str, int | str | None], ...]
@@ -67,7 +67,7 @@ class KeySets:
         """The same with rows numbered from `start`, and with keys of other ranks if there are `ranks`."""
         lows, highs = self.lows, self.highs
         if ranks is not None:
-            lows, highs = remap_ranks(lows, highs, old, ranks)
+            lows, highs = move_ranks(lows, highs, old, ranks)
         return KeySets(self.rows + np.int32(start), self.sets, self.begins, lows, _shared(lows, highs))
 
 

@@ -44,7 +44,7 @@ def _save(segment: Segment) -> Saved:
         "alive": None if segment.alive is None else _array(segment.alive),
         "slots": _array(rows.slots),
         "residues": [_array(part) for part in (residues.doubtful, residues.rows, residues.tests, residues.wanted)],
-        "tests": [(path, pattern.source) for path, pattern in residues.table],
+        "tests": [(path, _bytes(pattern.source)) for path, pattern in residues.table],
         "index": {name: _array(array) for name, array in segment.index.arrays().items()},
         "dimensions": [
             {
@@ -53,7 +53,7 @@ def _save(segment: Segment) -> Saved:
                 "rows": _array(entries.rows),
                 "lows": _array(entries.lows),
                 "highs": _array(entries.highs),
-                "strings": list(rows.ranks[dimension].strings) if dimension in rows.ranks else None,
+                "strings": list(map(_bytes, rows.ranks[dimension].strings)) if dimension in rows.ranks else None,
                 "sets": _save_sets(rows.sets[dimension]) if dimension in rows.sets else None,
             }
             for dimension, entries in rows.entries.items()
@@ -70,10 +70,10 @@ def _load(saved: Saved, undecided: Mapping[int, Filter]) -> Segment:
         dimension = tuple(item["path"]), (Kind(kind) if kind in {known.value for known in Kind} else kind)
         entries[dimension] = Entries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
         if item["strings"] is not None:
-            ranks[dimension] = StringRanks(item["strings"])
+            ranks[dimension] = StringRanks(list(map(_text, item["strings"])))
         if item["sets"] is not None:
             sets[dimension] = _load_sets(item["sets"])
-    table = tuple((tuple(path), LikePattern(source)) for path, source in saved["tests"])
+    table = tuple((tuple(path), LikePattern(_text(source))) for path, source in saved["tests"])
     doubtful, demanding, tests, wanted = map(_read, saved["residues"])
     residues = Residues(doubtful, demanding, tests, wanted, table)
     rows = RowSet(_read(saved["slots"]), entries, ranks, residues, sets)
@@ -93,6 +93,15 @@ def _load_sets(saved: Sequence[Any]) -> KeySets:
     # Copied, since kernels would be compiled a second time for arrays that cannot be written.
     rows, sets, begins, lows = (_read(part).copy() for part in saved[:4])
     return KeySets(rows, sets, begins, lows, lows if saved[4] is None else _read(saved[4]).copy())
+
+
+def _bytes(text: str) -> bytes:
+    """Any text, also one with half a surrogate pair, which a filter may name."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(saved: bytes) -> str:
+    return saved.decode("utf-8", "surrogatepass")
 
 
 def _array(array: np.ndarray[Any, np.dtype[Any]]) -> tuple[str, tuple[int, ...], bytes]:
