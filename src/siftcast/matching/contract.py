@@ -54,7 +54,7 @@ class Bounds:
 
 
 class BulkLoader(ABC):
-    """Reads many subscriptions in chunks; they are in the engine once `finish` has returned."""
+    """Reads many subscriptions in chunks; they are in the engine once `finish` has returned, and none if it raises."""
 
     @abstractmethod
     def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
@@ -74,13 +74,21 @@ class OneByOne(BulkLoader):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._waiting: list[tuple[int, Filter]] = []
 
     def add(self, slots: Sequence[int], filters: Sequence[Filter]) -> None:
-        for slot, filter_ in zip(slots, filters, strict=True):
-            self._engine.add(slot, filter_)
+        self._waiting += zip(slots, filters, strict=True)
 
     def finish(self) -> None:
-        pass
+        added: list[int] = []
+        try:
+            for slot, filter_ in self._waiting:
+                self._engine.add(slot, filter_)
+                added.append(slot)
+        except BaseException:
+            for slot in added:
+                self._engine.remove(slot)
+            raise
 
 
 def filters_of(bounds: Sequence[Bounds], count: int) -> list[Filter]:

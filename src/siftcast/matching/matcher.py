@@ -44,7 +44,12 @@ class Matcher:
     def add(self, id: str, filter: Filter | str) -> None:
         """Adds a subscription; raises if the id is taken or the filter does not fit the schema."""
         filter_ = self._checked(filter)
-        self._engine.add(self._slots.take(id), filter_)
+        slot = self._slots.take(id)
+        try:
+            self._engine.add(slot, filter_)
+        except BaseException:
+            self._slots.release(id)
+            raise
 
     def add_many(self, subscriptions: Iterable[tuple[str, Filter | str] | Subscription]) -> None:
         """Adds many subscriptions, all or none; engines load them faster together than one by one."""
@@ -56,8 +61,14 @@ class Matcher:
             filters.append(self._checked(filter))
         with collector_paused():
             loader = self._engine.bulk()
-            loader.add(self._slots.take_many(ids), filters)
-            loader.finish()
+            slots = self._slots.take_many(ids)
+            try:
+                loader.add(slots, filters)
+                loader.finish()
+            except BaseException:
+                for id in ids:
+                    self._slots.release(id)
+                raise
 
     @classmethod
     def from_arrow(cls, subscriptions: pa.Table, engine: str = "auto", schema: Schema | None = None) -> Matcher:
@@ -154,7 +165,7 @@ class Matcher:
     @classmethod
     def from_bytes(cls, data: bytes | memoryview | pa.Buffer) -> Matcher:
         """The matcher that `to_bytes` wrote; raises EngineError if the bytes are not whole."""
-        view = memoryview(data)
+        view = memoryview(data).cast("B")
         checksum, body = view[len(_MAGIC) : len(_MAGIC) + 4], view[len(_MAGIC) + 4 :]
         if view[: len(_MAGIC)] != _MAGIC:
             raise EngineError("these bytes are not a saved matcher of this version")

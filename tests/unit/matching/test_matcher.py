@@ -23,6 +23,49 @@ def test_endless_adding_and_removing_does_not_grow() -> None:
     assert max(sizes[6:]) <= 1.5 * max(sizes[:6])  # type: ignore[type-var, operator]
 
 
+@pytest.mark.parametrize("text", ["s = '{}'", "s > '{}'", "s IN ({lots})", "s = '{}' OR x = 1"])
+def test_strings_that_come_and_go_leave_nothing_behind(text: str) -> None:
+    matcher = sc.Matcher("tiles")
+    sizes = []
+    for generation in range(12):
+        for number in range(300):
+            word = f"{number:03}-{generation}"
+            lots = ", ".join(f"'{word}-{place}'" for place in range(70 if number % 30 == 0 else 2))
+            matcher.add(word, text.format(word, lots=lots))
+            if generation and number:  # the first of each generation stays, and with it the segment it is in
+                matcher.remove(f"{number:03}-{generation - 1}")
+        matcher.match({"s": ""})
+        matcher.settle()
+        sizes.append(len(matcher.to_bytes()))
+    assert len(matcher) == 311
+    assert matcher.match({"s": "000-3" if "{}" in text else "000-3-1"})
+    assert max(sizes[8:]) <= 1.5 * max(sizes[2:5])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_saved_matcher_may_have_lost_its_last_subscriptions(engine: str) -> None:
+    matcher = sc.Matcher(engine)
+    matcher.add_many([(f"s{number}", f"x > {number}") for number in range(100)])
+    matcher.settle()
+    for number in range(60, 100):
+        matcher.remove(f"s{number}")
+    saved = matcher.to_bytes()
+    events = pa.table({"x": [1000.0, 10.0]})
+    for data in (saved, memoryview(saved), pa.py_buffer(saved)):
+        again = sc.Matcher.from_bytes(data)
+        assert list(map(len, again.match_batch(events).to_pylist())) == [60, 10]
+        again.add("new", "x > 5")
+        assert again.match({"x": 1000})[-1] == "new"
+        assert list(map(len, again.match_batch(events).to_pylist())) == [61, 11]
+
+
+def test_a_saved_matcher_without_a_body_is_refused() -> None:
+    whole = sc.Matcher().to_bytes()
+    for length in range(len(whole)):
+        with pytest.raises(EngineError):
+            sc.Matcher.from_bytes(whole[:length] + b"\0" * (4 if length < 30 else 0))
+
+
 def test_a_replaced_subscription_keeps_its_place_and_forgets_its_old_filter() -> None:
     matcher = sc.Matcher()
     matcher.add_many([("first", "a = 1"), ("second", "a = 1"), ("third", "a = 1")])

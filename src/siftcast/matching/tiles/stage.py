@@ -52,13 +52,13 @@ class Stage:
         return self._filters
 
     def add(self, slot: int, filter_: Filter) -> None:
-        self.size += 1
         plan = plan_for(filter_.template)
         box = None if plan is None else box_by_plan(plan, filter_.values)
         if box is None:
             self._filters[slot] = filter_
         else:
             self._boxes[slot] = box
+        self.size += 1
 
     def remove(self, slot: int) -> None:
         self.size -= 1
