@@ -30,12 +30,13 @@ needs splits); rebuilding only unbalanced subtrees (scapegoat trees), dearer in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
-import numba
 import numpy as np
 
+from siftcast.matching.compiling import announced, kernel
 from siftcast.matching.contract import Attributes
 from siftcast.matching.end_points import BoolArray, EndPoints, FloatArray, Rows
 from siftcast.matching.simple_engine import SimpleEngine
@@ -45,7 +46,6 @@ _INSERTED_MIN = 64  # so few insertions never unbalance a tree enough to rebuild
 _LEFT, _RIGHT, _DIMENSION = 0, 1, 2
 _NONE = -1
 
-F = TypeVar("F", bound=Callable[..., Any])
 Nodes = np.ndarray[Any, np.dtype[np.int32]]  # a row for each node: left child, right child, dimension
 
 
@@ -64,6 +64,7 @@ class KdTree(SimpleEngine):
         self.visits = 0  # nodes visited
 
     def add(self, slot: int, filter_: Filter) -> None:
+        _warm_up()
         self._points.add(slot, filter_)
 
     def remove(self, slot: int) -> None:
@@ -141,9 +142,16 @@ class KdTree(SimpleEngine):
             want *= 2
 
 
-def kernel(function: F) -> F:
-    """Compile once, keep the machine code on disk."""
-    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+@cache
+def _warm_up() -> None:
+    """Has every kernel compiled or loaded before an event waits for it, and says so if that takes long."""
+    tiny = KdTree()
+    with announced():
+        for slot in range(2):
+            tiny._points.add(slot, Filter.parse("x > 0"))
+            tiny._absorb()  # the second is inserted
+            tiny._rebuild()
+        list(tiny._search(tiny._points.query({"x": 1.0}), None))
 
 
 @kernel

@@ -7,6 +7,7 @@ subscriptions come and go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.model import SubscriptionError
 
 ObjectArray = np.ndarray[Any, np.dtype[np.object_]]
+
+_NUMBER_BYTES = getsizeof(2**20)
 
 
 class SlotTable:
@@ -43,6 +46,12 @@ class SlotTable:
         if slot is None:
             raise SubscriptionError(f"there is no subscription '{id}'")
         return slot
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the ids take, and the tables that find them."""
+        numbers = _NUMBER_BYTES * len(self._slots)
+        return sum(map(getsizeof, self._slots)) + getsizeof(self._slots) + numbers + 2 * self._orders.nbytes
 
     def all_slots(self) -> Int32Array:
         """Every slot that is taken, in any order."""

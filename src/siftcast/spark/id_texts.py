@@ -22,7 +22,7 @@ import pyarrow as pa
 from llvmlite import ir
 from numba import types
 
-from siftcast.matching.tiles.compiling import kernel
+from siftcast.matching.compiling import kernel
 from siftcast.matching.tiles.lines import intrinsic
 
 WORD_BYTES = 8

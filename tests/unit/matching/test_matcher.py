@@ -197,7 +197,11 @@ def test_stats_say_what_is_held_and_which_way_events_took() -> None:
     assert stats["subscriptions"] == 501
     assert stats["events"] == {"single": 1, "batch": 2}
     assert stats["verified"] == 2  # the comparison of two attributes, once for each row of the table
-    assert sum(segment["rows"] for segment in stats["segments"]) == 501  # type: ignore[index, attr-defined]
+    segments: list[dict[str, object]] = stats["segments"]  # type: ignore[assignment]
+    assert sum(segment["rows"] for segment in segments) == 501  # type: ignore[misc]
+    (plain,) = (segment for segment in segments if segment["kind"] == "plain")
+    assert plain["selectivities"] == {"a": pytest.approx(0.5, abs=0.01)}
+    assert 501 * 60 < stats["id_bytes"] < 501 * 400  # type: ignore[operator]
 
 
 def test_long_lists_are_decided_without_asking_any_filter() -> None:

@@ -1,17 +1,25 @@
-"""The first use of the default engine has every kernel compiled or loaded: no later event or addition waits for one."""
+"""The first use of an engine has every kernel compiled or loaded: no later event or addition waits for one."""
 
 import subprocess
 import sys
 
-PROGRAM = """
+import pytest
+
+from siftcast.matching import Matcher
+
+BEGIN = """
 import numpy as np
 import pyarrow as pa
 from siftcast import Matcher
-from siftcast.matching.tiles.compiling import _kernels
+from siftcast.matching.compiling import _kernels
 
 def ready():
     return {kernel.py_func.__name__: len(kernel.signatures) for kernel in _kernels}
-
+"""
+END = """
+print(*(name for name, count in ready().items() if count > after_first_use[name]))
+"""
+TILES = """
 Matcher.from_arrow(pa.table({"id": ["a"], "x": [1.0]}))
 after_first_use = ready()
 rng = np.random.default_rng(1)
@@ -32,11 +40,31 @@ for matcher, ids in ((narrow, "{}"), (mixed, "wide {}")):
         matcher.match(event), matcher.match_any(event)
         matcher.remove(ids.format(turn))
         matcher = Matcher.from_bytes(matcher.to_bytes())
-print(*(name for name, count in ready().items() if count > after_first_use[name]))
+"""
+LOADED = """
+matcher = Matcher.from_bytes(bytes.fromhex("{saved}"))
+after_first_use = ready()
+matcher.match({{"x": 1}}), matcher.match_any({{"x": 1}}), matcher.match_batch(pa.table({{"x": [1]}}))
+"""
+KD_TREE = """
+matcher = Matcher("kd_tree")
+matcher.add("a", "x > 1")
+after_first_use = ready()
+for i in range(200):
+    matcher.add(str(i), f"x > {i} AND y < {i}")
+    if i % 30 == 0:
+        matcher.match({"x": 50, "y": 1}), matcher.match_any({"x": 5})
+matcher.settle()
+matcher.match({"x": 50, "y": 1}, 1)
 """
 
 
-def test_nothing_is_compiled_after_the_first_use() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("program", [TILES, LOADED, KD_TREE], ids=["tiles", "loaded", "kd_tree"])
+def test_nothing_is_compiled_after_the_first_use(program: str) -> None:
+    if program is LOADED:
+        matcher = Matcher()
+        matcher.add_many([(f"s{number}", f"x > {number} OR y = 1") for number in range(5)])
+        program = program.format(saved=matcher.to_bytes().hex())
+    done = subprocess.run([sys.executable, "-c", BEGIN + program + END], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.keys import Mask
 
 Codes = tuple[Int32Array, Int64Array]

@@ -27,12 +27,12 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from siftcast.matching.compiling import announced
 from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array, Int64Array
 from siftcast.matching.simple_engine import find_rows
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
-from siftcast.matching.tiles.compiling import announced
 from siftcast.matching.tiles.index import DIMS_MAX
 from siftcast.matching.tiles.loading import Loader
 from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
@@ -262,6 +262,7 @@ class Tiles(Engine):
                     "tiles": segment.index.tiles,
                     "listed": segment.listed,
                     "dimensions": [".".join(path) for path, _ in segment.rows.entries],
+                    "selectivities": dict(segment.selectivities),
                 }
                 for segment in segments
             ],
@@ -309,6 +310,6 @@ def _warm_up() -> None:
         for segment in made:
             segment.index.warm_up()
         tiny._swap((), made)
-        tiny.find_batch(pa.table({"x": [0.0]}))
+        tiny.find_batch(pa.table({"x": [0.0], "y": [0]}))
         tiny.find({"x": 0.0})
         tiny.exists({"x": 0.0})

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .ordering import EDGES_MAX, KEY_MAX, Codes, Entries, Int64Array
 from .visits import SUB_MAX
 

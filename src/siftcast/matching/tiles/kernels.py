@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import brief_kernel, kernel
+from siftcast.matching.compiling import brief_kernel, kernel
+
 from .hits import (
     CANDIDATE_BYTES,
     END_BYTES,

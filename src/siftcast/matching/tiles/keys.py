@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int64Array
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.kernels import double_key
 from siftcast.model.intervals import BOTTOM, TOP, Cut

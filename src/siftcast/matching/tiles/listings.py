@@ -22,18 +22,15 @@ from typing import Any
 
 import numpy as np
 
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.combining import Codes
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.index import Bitmap
-from siftcast.matching.tiles.keys import KEY_MAX, KEY_MIN, Mask
+from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.rows import RowSet
 
 CANDIDATE_COST = 4.0  # what testing a candidate from a list takes, as against one that the index finds
-SAMPLE = 1_000  # ends of intervals that stand for the values of events
-KNOWN_MIN = 8  # distinct ends from which they say something about values
-UNKNOWN_SHARE = 0.1  # of events that an interval holds about which nothing is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +87,9 @@ def _others(rows: RowSet, column: int, numbers: Int32Array) -> tuple[Any, Any, A
         number = numbers[part.rows]
         mine = (number >= 0) & (dim != column)
         lows, highs = part.lows[mine], part.highs[mine]
-        shares = _shares(lows, highs, np.concatenate([part.lows, part.highs]))
+        shares = part.shares(lows, highs)
         parts.append((number[mine], np.full(len(lows), dim, np.int32), lows, highs, shares))
     return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
-
-
-def _shares(lows: Int64Array, highs: Int64Array, values: Int64Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """What share of the values each interval holds, by some of the values; an open end is no value."""
-    values = values[(values > KEY_MIN) & (values < KEY_MAX)]
-    sample = np.sort(values[:: max(len(values) // SAMPLE, 1)])
-    if len(np.unique(sample)) < KNOWN_MIN:
-        return np.full(len(lows), UNKNOWN_SHARE)
-    inside = np.searchsorted(sample, highs, side="right") - np.searchsorted(sample, lows)
-    return np.asarray(np.maximum(inside, 1) / len(sample))
 
 
 @kernel

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .fine_codes import Cells, fine_ends
 from .lines import RECORD_LANES, TILE_ROWS
 from .ordering import Codes, Entries, Int64Array

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.combining import Codes
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.sets import KeySets
 

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .lines import TILE_ROWS
 
 IntArray = NDArray[np.integer]

@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .fine_codes import Cells, cells_of
 from .lines import (
     TILE_ROWS,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .lines import LINE_BYTES
 from .ordering import Int64Array
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.combining import Codes
-from siftcast.matching.tiles.compiling import kernel
 from siftcast.matching.tiles.keys import Mask, Path
 from siftcast.model.like import LikePattern
 

@@ -16,13 +16,19 @@ import numpy as np
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.index import TileIndex
-from siftcast.matching.tiles.keys import Dimension, Mask, Path, StringRanks, move_ranks
+from siftcast.matching.tiles.keys import KEY_MAX, KEY_MIN, Dimension, Mask, Path, StringRanks, move_ranks
 from siftcast.matching.tiles.plans import Columns
 from siftcast.matching.tiles.residues import Residues, merge_residues
 from siftcast.matching.tiles.sets import KeySets, SetBuilder, merge_sets
 from siftcast.model import EngineError
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind
+
+SAMPLE = 1_000  # ends of intervals that stand for the keys of events
+KNOWN_MIN = 8  # distinct ends from which they say something about keys
+UNKNOWN_SHARE = 0.1  # of events that an interval holds about which nothing is known
+
+Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,19 @@ class Entries:
     rows: Int32Array
     lows: Int64Array
     highs: Int64Array
+
+    def shares(self, lows: Int64Array, highs: Int64Array) -> Shares:
+        """What share of events some intervals are expected to hold, if their keys are like the ends of all of these.
+
+        An open end is no key, and where there are only a few distinct ones, they say nothing.
+        """
+        ends = np.concatenate([self.lows, self.highs])
+        ends = ends[(ends > KEY_MIN) & (ends < KEY_MAX)]
+        sample = np.sort(ends[:: max(len(ends) // SAMPLE, 1)])
+        if len(np.unique(sample)) < KNOWN_MIN:
+            return np.full(len(lows), UNKNOWN_SHARE)
+        inside = np.searchsorted(sample, highs, side="right") - np.searchsorted(sample, lows)
+        return np.asarray(np.maximum(inside, 1) / len(sample))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +76,14 @@ class Segment(ABC):
     @abstractmethod
     def remove(self, code: int) -> None:
         """Forgets the filter behind a code."""
+
+    @cached_property
+    def selectivities(self) -> Mapping[str, float]:
+        """For each attribute the share of events that the rows naming it are expected to let through, on average."""
+        return {
+            ".".join(dimension[0]): round(float(part.shares(part.lows, part.highs).mean()), 6)
+            for dimension, part in self.rows.entries.items()
+        }
 
     @property
     def listed(self) -> int:

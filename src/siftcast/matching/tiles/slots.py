@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import kernel
+from siftcast.matching.compiling import kernel
+
 from .lines import (
     LINE_BYTES,
 )
