@@ -61,7 +61,7 @@ def sweeps(settings: Settings) -> list[Sweep]:
     size_max = min(settings.size(5_000_000, 100_000), memory_bytes() // (2 * BOX_BYTES_MAX) or 1_000_000)
     text_max = settings.size(100_000, 3_000)
     attributes = [1, 2, 5, 10, 20, 50, 100, 200]
-    lengths = [2, 5, 10, 20, 50, 100, 200, 500]
+    lengths = [2, 5, 10, 20, 50, 64, 65, 100, 200, 500]  # from 65 on lists are kept as sets
     return [
         Sweep("ranges, number of subscriptions", "subscriptions", _steps(size_max), lambda n: _boxes(settings, int(n))),
         Sweep(
