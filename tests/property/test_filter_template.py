@@ -190,3 +190,14 @@ def test_limits_hold_for_filters_put_together_from_known_terms():
         Filter.parse("limited_b = 2 AND limited_a = 1", limits=FilterLimits(terms_max=1))
     with pytest.raises(FilterLimitError):
         Filter.parse("NOT NOT limited_c = 2 AND limited_a = 1", limits=FilterLimits(depth_max=1))
+
+
+def test_long_lists_of_ever_new_forms_fill_no_cache():
+    cache = TemplateCache()
+    with patch.object(sql, "_cache", cache):
+        for number in range(700):
+            values = ", ".join(str(place if number >> place % 10 & 1 else place + 0.5) for place in range(80))
+            Filter.parse(f"a IN ({values}) AND b > {number}")
+    assert cache._terms
+    assert len(cache._long_terms) <= 512
+    assert all(term is None or term.form.slots <= 64 for term in [*cache._terms.values(), *cache._shapes.values()])

@@ -45,6 +45,7 @@ _mark = _MARKS.__getitem__
 _CACHE_MAX = 16_384  # about 50 MB at worst
 _PIECE_MAX = 1_000
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
+_LONG_TERMS_MAX = 512  # but for some of them, because many may be of one length and one type
 
 FullParser = Callable[[str], tuple[Template, Literals]]
 Found = tuple[Template, list[Value]]
@@ -95,11 +96,12 @@ class TemplateCache:
     early, and two of them can even hide a number between; a text with one takes the full way.
     """
 
-    __slots__ = ("_forms", "_shapes", "_terms")
+    __slots__ = ("_forms", "_long_terms", "_shapes", "_terms")
 
     def __init__(self) -> None:
         self._forms: dict[str, _Form] = {}
         self._terms: dict[str, _Term | None] = {}
+        self._long_terms: dict[str, _Term | None] = {}
         self._shapes: dict[str, _Term] = {}  # by what follows the attribute's name
 
     def find(self, text: str, parse: FullParser) -> Found | None:
@@ -177,17 +179,21 @@ class TemplateCache:
 
     def _learn(self, piece: str, text: str, place: int, parse: FullParser) -> _Term | None:
         """Has the full parser read one term, and remembers what came of it, good or bad."""
+        if piece in self._long_terms:
+            return self._long_terms[piece]
         name, _, rest = piece.partition(" ")
         shape = self._shapes.get(rest)
         if shape is not None and _is_plain_name(name):
             learned: _Term | None = shape.renamed(name)
         else:
             learned = self._read(piece, text, place, parse)
-            tree = None if learned is None else learned.form.template.tree
-            if tree is not None and [*references(tree)] == [Reference((name,))] and renamed(tree, name) is not None:
-                assert learned is not None
-                remember(self._shapes, rest, learned, _CACHE_MAX)
-        if len(piece) <= _PIECE_MAX:
+            if learned is not None and learned.form.slots <= _CACHED_SLOTS_MAX:
+                tree = learned.form.template.tree
+                if [*references(tree)] == [Reference((name,))] and renamed(tree, name) is not None:
+                    remember(self._shapes, rest, learned, _CACHE_MAX)
+        if learned is not None and learned.form.slots > _CACHED_SLOTS_MAX:
+            remember(self._long_terms, piece, learned, _LONG_TERMS_MAX)
+        elif len(piece) <= _PIECE_MAX:
             remember(self._terms, piece, learned, _CACHE_MAX)
         return learned
 
