@@ -5,6 +5,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -74,23 +75,28 @@ def test_what_is_interrupted_leaves_all_as_it_was(step: str, monkeypatch: pytest
     assert len(matcher.match(EVENT)) == len(expected) - 1
 
 
+class Stopped(Exception):
+    """Raised by a signal."""
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
 def test_a_signal_during_a_flush_loses_nothing() -> None:
-    matcher = filled(3_000)
+    matcher, armed = filled(3_000), False
 
     def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+        if armed:
+            raise Stopped
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for delay in (0.001, 0.002, 0.004):
-            signal.setitimer(signal.ITIMER_REAL, delay)
-            try:
+            with suppress(Stopped):
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, delay)
                 matcher.settle()
-            except KeyboardInterrupt:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                armed = False
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert len(matcher.match(EVENT)) == 3_000
