@@ -5,11 +5,13 @@ from itertools import permutations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.manifold import trustworthiness as trustworthiness_of_distances
 
 from siftcast.planning.clustering import (
     SIMILARITIES,
     accuracy,
+    block_similarities,
     build_hierarchy,
     connected_groups,
     entropy,
@@ -17,6 +19,7 @@ from siftcast.planning.clustering import (
     matched_events,
     rename_clusters,
     rtree_clusters,
+    settle_labels,
     similarities,
     trustworthiness,
 )
@@ -75,11 +78,42 @@ def test_similarities_are_those_of_the_sets(found, name):
     assert computed.nnz <= pairs_bound(matched)
 
 
-@given(pairs, pairs)
-def test_similarities_across_two_windows_are_those_of_the_sets(one, another):
-    left, right = matches_of(one), matches_of(another)
-    expected = [[set_similarity("jaccard", a, b, 1) for b in event_sets(right)] for a in event_sets(left)]
-    np.testing.assert_allclose(similarities(left, right).toarray(), expected, rtol=1e-6)
+@given(pairs, pairs, st.integers(-4, 4), st.sampled_from(sorted(SIMILARITIES)))
+def test_similarities_across_two_windows_are_those_of_the_sets(one, another, later, name):
+    left = matches_of([(row, event + later, position) for row, event, position in one])
+    right = matches_of(another)
+    window = set(right.events.tolist())
+    expected = [[set_similarity(name, a, b, len(window | a)) for b in event_sets(right)] for a in event_sets(left)]
+    for computed in (
+        similarities(left, right, name=name).toarray(),
+        dense_similarities(left, right, name=name),
+        sparse.csr_matrix(block_similarities(left, right, name=name)).toarray(),
+    ):
+        np.testing.assert_allclose(computed, expected, rtol=1e-6)
+        assert computed.min(initial=0.0) >= 0.0
+        assert computed.max(initial=0.0) <= 1.0
+
+
+@given(pairs, pairs, st.sampled_from(sorted(SIMILARITIES)))
+def test_how_alike_a_newcomer_is_does_not_depend_on_who_comes_with_it(one, another, name):
+    alone, right = matches_of(one), matches_of(another)
+    crowd = matches_of([*one, *((11, 100 + event, 0) for event in range(20))])
+    np.testing.assert_array_equal(
+        similarities(alone, right, name=name).toarray()[:11], similarities(crowd, right, name=name).toarray()[:11]
+    )
+
+
+@given(pairs, st.lists(st.integers(0, 4), min_size=12, max_size=12))
+def test_equal_rows_get_the_label_most_of_them_have(found, labels):
+    matched = matches_of(found)
+    sets = event_sets(matched)
+    wanted = []
+    for events in sets:
+        equals = [label for label, other in zip(labels, sets, strict=True) if other == events]
+        wanted.append(min(set(equals), key=lambda label: (-equals.count(label), label)))
+    settled, used = settle_labels(matched, np.array(labels))
+    assert used.tolist() == sorted(set(wanted))
+    assert used[settled].tolist() == wanted
 
 
 def connected_parts(members, sets):
@@ -139,10 +173,13 @@ def test_renaming_moves_as_few_as_any_names_could(old, new):
     assert [[a == b for a in renamed.labels] for b in renamed.labels] == together
 
 
-@given(st.sets(st.tuples(st.integers(0, 7), st.integers(0, 9))), labels_of_eight)
+event_numbers = st.integers(0, 9) | st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.sets(st.tuples(st.integers(0, 7), event_numbers)), labels_of_eight)
 def test_false_positives_are_those_of_sending_to_whole_clusters(found, labels):
     sent = wanted = 0
-    for event in range(10):
+    for event in {event for _, event in found}:
         matching = {row for row, matched in found if matched == event and labels[row] >= 0}
         reached = {labels[row] for row in matching}
         sent += sum(label in reached for label in labels)

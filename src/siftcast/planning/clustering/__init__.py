@@ -8,6 +8,7 @@
     kmeans.py               k-means, and Lloyd's rounds from given centres
     distributed_kmeans.py   sampling; selection and merge
     hp2pc.py                the published way without selection: a baseline
+    duplicates.py           one label for subscriptions that matched the same events
     baselines.py            clusters by shape: centroids, overlaps, R-tree
     measures.py             entropy, accuracy, stress, neighbourhoods, false positives
     maintenance.py          placing, refreshing, re-clustering
@@ -36,6 +37,7 @@ from siftcast.planning.clustering.distributed_kmeans import (
     sampling_kmeans,
     select_centres,
 )
+from siftcast.planning.clustering.duplicates import settle_labels
 from siftcast.planning.clustering.embedding import EMBEDDINGS, normalized_cut, ratio_association
 from siftcast.planning.clustering.estimator import SubscriptionClusters
 from siftcast.planning.clustering.hierarchy import Group, Hierarchy, build_hierarchy, connected_groups
@@ -116,6 +118,7 @@ __all__ = [
     "rtree_clusters",
     "sampling_kmeans",
     "select_centres",
+    "settle_labels",
     "similarities",
     "stress",
     "subscriber_clusters",

@@ -75,7 +75,9 @@ def false_positives(subscriptions: npt.ArrayLike, events: npt.ArrayLike, labels:
     columns, touched = columns[placed], cluster_of[rows[placed]]
     sizes = np.bincount(cluster_of[cluster_of >= 0])
     clusters = max(len(sizes), 1)
-    reached = np.unique(columns.astype(np.int64) * clusters + touched) % clusters
+    # Numbers of events may be times or hashes, too large to be multiplied.
+    _, event = np.unique(columns, return_inverse=True)
+    reached = np.unique(event * clusters + touched) % clusters
     return FalsePositives(int(sizes[reached].sum()) if len(reached) else 0, int(placed.sum()))
 
 
