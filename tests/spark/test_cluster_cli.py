@@ -42,7 +42,8 @@ def test_clusters_are_written_and_the_summary_says_what_they_save(spark, files, 
 def test_groups_and_levels_a_bad_row_and_a_summary_for_a_person(spark, files, capsys):
     with open(files["subscriptions"], "a", encoding="utf-8") as file:
         file.write('{"id":"bad","filter":"a1 <"}\n')
-    options = ["--levels", "2", "--groups", "3", "--landmarks", "0.4", "--output-format", "csv", "-k", "6"]
+    options = ["--levels", "2", "--groups", "3", "--landmarks", "0.4", "--kmeans", "sampling", "-k", "6"]
+    options += ["--output-format", "csv"]
     paths = [f"--{name}={files[name]}" for name in ("events", "subscriptions", "output")]
     assert main(["spark", "cluster", *paths, *options]) == REJECTED
     said = " ".join(capsys.readouterr().out.split())

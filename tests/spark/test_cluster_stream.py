@@ -3,12 +3,15 @@
 import os
 from statistics import fmean
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from siftcast import spark as ss
 from siftcast.model import ClusteringError, DataError
+from siftcast.spark.cluster_state import NO_STATE, with_matches
+from siftcast.spark.recent_matches import RecentMatches
 from siftcast.workloads import generate
 
 STEP = 400
@@ -37,7 +40,8 @@ def start(spark, tmp_path, **options):
     events = spark.readStream.schema(source).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "events"))
     subscriptions = options.pop("subscriptions", None) or spark.createDataFrame(WORKLOAD.subscriptions)
     folders = {"output": tmp_path / "clusters", "checkpoint": tmp_path / "checkpoint"}
-    stream = ss.cluster_stream(events, subscriptions, 10, trigger="available now", **folders, **options)
+    k = options.pop("k", 10)
+    stream = ss.cluster_stream(events, subscriptions, k, trigger="available now", **folders, **options)
     assert stream.await_termination(300)
     return stream.receipts()
 
@@ -81,6 +85,32 @@ def test_a_stream_goes_on_only_with_the_same_subscriptions(spark, tmp_path):
     fewer = spark.createDataFrame(WORKLOAD.subscriptions.slice(0, 200))
     with pytest.raises(DataError, match="other subscriptions"):
         start(spark, tmp_path, subscriptions=fewer)
+    filters = WORKLOAD.subscriptions["filter"].to_pylist()
+    turned = pa.table({"id": WORKLOAD.subscriptions["id"], "filter": filters[1:] + filters[:1]})
+    with pytest.raises(DataError, match="other subscriptions"):
+        start(spark, tmp_path, subscriptions=spark.createDataFrame(turned))
+
+
+def test_a_stream_started_again_with_another_k_installs_other_clusters(spark, tmp_path):
+    write_steps(tmp_path / "events", 0, 1)
+    start(spark, tmp_path, threshold=1e9)
+    write_steps(tmp_path / "events", 1, 2)
+    last = start(spark, tmp_path, k=6, threshold=1e9)[-1]
+    assert (last.installed, last.version, last.deviation) == (True, 2, None)
+    assert last.moved > 0
+    found = ss.read_clusters(tmp_path / "clusters").toArrow()["cluster"].drop_null()
+    assert len(found.unique()) == 6
+
+
+def test_an_event_that_comes_again_takes_no_second_place():
+    def matches(*events):
+        return RecentMatches(np.zeros(len(events), np.int64), np.array(events), np.arange(len(events)))
+
+    state = with_matches(NO_STATE, 0, matches(5, 6, 7), 3)
+    state = with_matches(state, 1, matches(6, 6), 3)
+    assert sorted(state.recent.events.tolist()) == [5, 6, 7]
+    state = with_matches(state, 2, matches(8), 3)
+    assert sorted(state.recent.events.tolist()) == [6, 7, 8]  # 6 is newer than it was the first time
 
 
 def test_a_batch_without_any_match_installs_nothing(spark, tmp_path):

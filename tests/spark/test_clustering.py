@@ -70,6 +70,9 @@ def test_recent_matches_are_those_of_brute_force(tables, pairs, monkeypatch, rec
         {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "seed": 5},
         {"k": 6, "method": "ncut", "levels": 2, "groups": 3, "landmarks": 0.4},
         {"k": 5, "similarity": "russell", "groups": 3},
+        {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "sampling"},
+        {"k": 6, "method": "ncut", "levels": 2, "groups": 4, "landmarks": 0.4, "kmeans": "central"},
+        {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "hp2pc"},
     ],
     ids=str,
 )
@@ -84,7 +87,11 @@ def test_groups_on_spark_give_the_clusters_of_one_process(spark, pairs, paramete
     assert found.clusters > 2
 
 
-@pytest.mark.parametrize("parameters", [{"k": 8, "method": "ncut"}, {"k": 6, "groups": 3}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"k": 8, "method": "ncut"}, {"k": 6, "groups": 3}, {"k": 6, "groups": 3, "kmeans": "sampling"}],
+    ids=str,
+)
 def test_tables_give_the_clusters_of_one_process(tables, pairs, parameters):
     found = labels_of(ss.cluster(*tables, **parameters))
     assert (found == in_process(pairs, **parameters).labels_).all()
@@ -135,6 +142,17 @@ def test_duplicates_stay_together_and_fewer_distinct_ones_give_fewer_clusters(sp
     assert (result.labels[1::2] == result.labels[1]).all()
 
 
+def test_duplicates_in_different_groups_stay_together(spark, pairs):
+    count = len(NUMBERS)
+    rows, events = (np.array([pair[place] for pair in pairs]) for place in range(2))
+    twice = matched_events(np.concatenate([rows, rows + count]), np.concatenate([events, events]), count=2 * count)
+    template = SubscriptionClusters(8, levels=2, groups=4, landmarks=0.4)
+    found = cluster_matched(spark, pa.array([f"s{n}" for n in range(2 * count)]), twice, template)
+    assert (found.labels[:count] == found.labels[count:]).all()
+    assert sorted(set(found.labels.tolist()) - {-1}) == list(range(found.clusters))
+    assert (found.labels == template.fit(twice).labels_).all()
+
+
 def test_events_that_agree_in_all_columns_count_once(spark):
     events = spark.createDataFrame(pa.table({"event_id": [1, 1, 1, 2], "x": [1, 1, 1, 2]})).repartition(2)
     subscriptions = spark.createDataFrame(pa.table({"id": ["a"], "filter": ["x > 0"]}))
@@ -150,6 +168,8 @@ def test_events_that_agree_in_all_columns_count_once(spark):
         ({"k": 3, "method": "magic"}, "no method 'magic'"),
         ({"k": 3, "similarity": "magic"}, "no similarity 'magic'"),
         ({"k": 3, "levels": 0}, "levels must be"),
+        ({"k": 3, "kmeans": "magic"}, "no k-means 'magic'"),
+        ({"k": 3, "seed": -1}, "seed must be"),
         ({"k": 3, "levels": 1, "groups": 4}, "one level is one group"),
         ({"k": 3, "levels": 2, "groups": 3, "landmarks": 1.5}, "landmarks are"),
     ],

@@ -37,7 +37,7 @@ from siftcast.planning.clustering.estimator import THRESHOLD
 from siftcast.planning.clustering.matched_events import RECENT
 from siftcast.spark.cluster_cost import labels_cost
 from siftcast.spark.cluster_state import ClusterState, StateFolder, labels_of, with_matches, write_again
-from siftcast.spark.clustering import check_parameters, cluster_table
+from siftcast.spark.clustering import cluster_table
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.intake import Intake, as_intake, good_rows
@@ -147,7 +147,7 @@ def cluster_stream(
     )
     compiled = compile_subscriptions(subscriptions, schema=schema, engine=engine)
     compiled.check()
-    check_parameters(template, compiled.used)
+    template.check(compiled.used)
     order_column(taken.good, order_by)
     into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
     runner = _Runner(compiled, template, into, state / "siftcast", threshold, recent, order_by)
@@ -186,7 +186,7 @@ class _Runner:
         self._ids = subscription_ids(subscriptions.shipment.load())
         self._template = template
         self._output = output
-        self._folder = StateFolder(folder, self._ids)
+        self._folder = StateFolder(folder, subscriptions.fingerprint)
         self._threshold = threshold
         self._recent = recent
         self._order_by = order_by

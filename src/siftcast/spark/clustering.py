@@ -23,15 +23,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from siftcast.model import ClusteringError, DataError, Schema
+from siftcast.model import DataError, Schema
 from siftcast.planning.clustering import (
     UNMATCHED,
-    EmbeddingPlan,
     MatchedEvents,
     SubscriptionClusters,
     build_hierarchy,
     connected_groups,
     matched_events,
+    settle_labels,
 )
 from siftcast.planning.clustering.matched_events import RECENT, Floats, Integers
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
@@ -79,6 +79,7 @@ def cluster(
     levels: int | None = None,
     groups: int | None = None,
     landmarks: float | int | None = None,
+    kmeans: str | None = None,
     recent: int = RECENT,
     similarity: str = "jaccard",
     dimensions: int | None = None,
@@ -91,7 +92,8 @@ def cluster(
 
     `method` is "rassoc" (principal components) or "ncut" (normalised cut). With `levels` or `groups` subscriptions are
     dealt to groups that Spark embeds side by side; `landmarks` is the share (a float) or the number (an int) of each
-    group that joins it to the others. The `recent` newest matches of a subscription count, newest by `order_by`, which
+    group that joins it to the others, and `kmeans` finds the clusters of all: "hierarchical" unless it is said to be
+    "sampling", "hp2pc" or "central". The `recent` newest matches of a subscription count, newest by `order_by`, which
     is `event_id`, `time` or `timestamp` if not said. Raises ClusteringError for parameters that fit no clustering, and
     DataError if a subscription cannot be used.
     """
@@ -105,6 +107,7 @@ def cluster(
         levels=levels,
         groups=groups,
         landmarks=landmarks,
+        kmeans=kmeans,
         similarity=similarity,
         seed=seed,
     )
@@ -122,7 +125,7 @@ def cluster_compiled(
     """The same as `cluster` with all there is to know of the result; subscriptions that were refused are left out."""
     if events.isStreaming:
         raise DataError("a stream of events is for cluster_stream(); here they must be a table")
-    check_parameters(template, subscriptions.used)
+    template.check(subscriptions.used)
     pairs = recent_matches(events, subscriptions, recent, order_by=order_by)
     ids = subscription_ids(subscriptions.shipment.load())
     known = matched_events(pairs.subscriptions, pairs.events, count=len(ids), recent=recent)
@@ -141,19 +144,13 @@ def cluster_matched(
         fitted = SubscriptionClusters(**template.get_params()).fit(known)
         used = len(fitted.hierarchy_.levels) if len(members) else 0
         return ClusteredSubscriptions(spark, ids, fitted.labels_, fitted.centres_, known, min(used, 1), used)
-    plan = EmbeddingPlan(
-        method=template.method,
-        dimensions=template.k if template.dimensions is None else template.dimensions,
-        similarity=template.similarity,
-        sigma=template.sigma,
-        seed=template.seed,
-        spherical=template.spherical,
-    )
+    plan = template.plan(levels)
     hierarchy = build_hierarchy(base, rng, levels=levels, landmarks=landmarks, dimensions=plan.dimensions)
-    found = cluster_groups(spark, known, hierarchy, plan, template.k, rng)
+    kmeans = template.kmeans_name(len(base))
+    found = cluster_groups(spark, known, hierarchy, plan, template.k, rng, kmeans)
     labels = np.full(len(known), UNMATCHED, dtype=np.int64)
-    labels[found.members] = found.labels
-    return ClusteredSubscriptions(spark, ids, labels, found.centres.points, known, len(base), levels)
+    labels[found.members], kept = settle_labels(known.take(found.members), found.labels)
+    return ClusteredSubscriptions(spark, ids, labels, found.centres.points[kept], known, len(base), levels)
 
 
 def cluster_table(ids: pa.Array, labels: Integers, matches: Integers) -> pa.Table:
@@ -165,12 +162,3 @@ def cluster_table(ids: pa.Array, labels: Integers, matches: Integers) -> pa.Tabl
             "recent_matches": pa.array(matches, pa.int32()),
         }
     )
-
-
-def check_parameters(template: SubscriptionClusters, count: int) -> None:
-    """Finds mistakes before events are matched."""
-    for name in ("k", "levels", "groups", "dimensions"):
-        value = getattr(template, name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise ClusteringError(f"{name} must be a whole number of at least 1, not {value!r}")
-    template.check(count)

@@ -56,12 +56,16 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSubscriptions:
-    """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are none."""
+    """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are none.
+
+    `fingerprint` tells tables with other ids, filters or order apart, whatever engine they were compiled for.
+    """
 
     spark: SparkSession
     shipment: Shipment
     used: int
     rejections: tuple[DeadLetter, ...]
+    fingerprint: str
 
     @property
     def rejected(self) -> DataFrame:
@@ -98,7 +102,14 @@ def compile_subscriptions(
     table = subscriptions.toArrow()
     matcher, rejections = build_matcher(table, id_column, filter_column, schema, engine)
     spark = subscriptions.sparkSession
-    return CompiledSubscriptions(spark, ship(spark, matcher.to_bytes()), len(matcher), tuple(rejections))
+    shipment = ship(spark, matcher.to_bytes())
+    fingerprint = _fingerprint(table, (id_column, filter_column, "dialect"))
+    return CompiledSubscriptions(spark, shipment, len(matcher), tuple(rejections), fingerprint)
+
+
+def _fingerprint(table: pa.Table, names: tuple[str, ...]) -> str:
+    content = [table[name].to_pylist() for name in names if name in table.column_names]
+    return hashlib.blake2b(msgspec.json.encode(content, enc_hook=str), digest_size=16).hexdigest()
 
 
 def build_matcher(

@@ -11,6 +11,9 @@ A row of a Spark table is a group; its task calls the functions of `planning.clu
 `project_group`, `select_centres`, `merge_centres`), the same that run in one process, with the same random numbers. So
 the answer is that of `SubscriptionClusters` with the same seed, up to rounding: a test compares them.
 
+That is the k-means of selection and merge. Any other (`KMEANS`) is asked for its centres by the driver, which collects
+the points it looks at: those of the root for sampling, those of all groups for the central one and HP2PC.
+
 The driver carries messages: to a group its members' matches and what its parent knows of its landmarks, back from it
 the coordinates of its members if it has children, and its centres. The coordinates of the lowest level, the bulk, stay
 with Spark from the stage that makes them to the stage that labels. Under `ncut` a child is told of all the members of
@@ -34,6 +37,7 @@ from siftcast.planning.clustering import (
     Centres,
     EmbeddingPlan,
     Frame,
+    GlobalEmbedding,
     Group,
     Hierarchy,
     MatchedEvents,
@@ -45,6 +49,8 @@ from siftcast.planning.clustering import (
     root_frame,
     select_centres,
 )
+from siftcast.planning.clustering.estimator import KMEANS
+from siftcast.planning.clustering.matched_events import Floats
 from siftcast.spark.matched_numbers import Integers
 
 _CONTENT = "number int, content binary"
@@ -53,7 +59,7 @@ Work = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Where every member of a base group belongs, and the centres that say so."""
+    """The centre (by its place) that every member of a base group is nearest to, and the centres."""
 
     members: Integers
     labels: Integers
@@ -89,7 +95,7 @@ class _ParentNews:
     coordinates: Any
     spectrum: Any
     tie: float
-    centres: Centres
+    centres: Centres | None
 
     def frame(self) -> Frame:
         return Frame(self.members, self.matches.unpack(), self.coordinates, self.spectrum, self.tie)
@@ -97,14 +103,21 @@ class _ParentNews:
 
 @dataclass(frozen=True, slots=True)
 class _Down:
-    """A group on the way down. The root has no parent, and the number of clusters and random numbers instead."""
+    """A group on the way down; the root has no parent, and draws the first centres if any go down."""
 
     group: Group
     matches: _Matches
     plan: EmbeddingPlan
     parent: _ParentNews | None
+    beginning: _Beginning | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """How the root draws the centres that groups select from."""
+
     k: int
-    rng: np.random.Generator | None
+    rng: np.random.Generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +125,10 @@ class _Placed:
     """A group in the global space: what its children, and the merge, need of it."""
 
     members: Integers
-    coordinates: Any
+    coordinates: Floats
     spectrum: Any
     tie: float
-    selected: Centres
+    selected: Centres | None
 
 
 def cluster_groups(
@@ -125,28 +138,51 @@ def cluster_groups(
     plan: EmbeddingPlan,
     k: int,
     rng: np.random.Generator,
+    kmeans_name: str,
 ) -> Labelled:
     """Embeds, clusters and labels all members of the base groups, level by level."""
+    beginning = _Beginning(k, rng) if kmeans_name == "hierarchical" else None
     above: dict[int, _Placed] = {}
-    selected: list[dict[int, Centres]] = []
+    upper: dict[tuple[int, int], _Placed] = {}
     for level in reversed(hierarchy.levels[1:]):
-        contents = [_descent(group, known, plan, above.get(_above(group)), k, rng) for group in level]
+        contents = [_descent(group, known, plan, above.get(_above(group)), beginning) for group in level]
         above = dict(enumerate(_collected(_stage(_dealt(spark, contents), _place_group))))
-        selected.append({number: placed.selected for number, placed in above.items()})
-    contents = [_descent(group, known, plan, above.get(_above(group)), k, rng) for group in hierarchy.base]
+        upper |= {(group.level, group.number): above[group.number] for group in level}
+    contents = [_descent(group, known, plan, above.get(_above(group)), beginning) for group in hierarchy.base]
     base = _stage(_dealt(spark, contents), _place_group).persist()
     try:
-        centres = dict(enumerate(_collected(_stage(base, _centres_of))))
-        for level, starts in zip(hierarchy.levels[1:], reversed(selected), strict=True):
-            merges = [([centres[child] for child in group.children], starts[group.number]) for group in level]
-            centres = dict(enumerate(_collected(_stage(_dealt(spark, merges), _merge_group))))
-        final = centres[0]
+        if beginning is not None:
+            final = _merged(spark, base, hierarchy, upper)
+        else:
+            final = KMEANS[kmeans_name](_points(base, hierarchy, upper, plan, kmeans_name), k, rng)
         found = _collected(_stage(base, _Label(final, plan)))
     finally:
         base.unpersist()
     members = np.concatenate([group.members for group in hierarchy.base])
-    used, labels = np.unique(np.concatenate(found), return_inverse=True)
-    return Labelled(members, labels, Centres(final.points[used], final.counts[used]))
+    return Labelled(members, np.concatenate(found), final)
+
+
+def _merged(
+    spark: SparkSession, base: DataFrame, hierarchy: Hierarchy, upper: dict[tuple[int, int], _Placed]
+) -> Centres:
+    """The centres of the base groups, merged level by level up to the root."""
+    centres: dict[int, Centres] = dict(enumerate(_collected(_stage(base, _centres_of))))
+    for level in hierarchy.levels[1:]:
+        merges = [
+            ([centres[child] for child in group.children], upper[group.level, group.number].selected) for group in level
+        ]
+        centres = dict(enumerate(_collected(_stage(_dealt(spark, merges), _merge_group))))
+    return centres[0]
+
+
+def _points(
+    base: DataFrame, hierarchy: Hierarchy, upper: dict[tuple[int, int], _Placed], plan: EmbeddingPlan, kmeans_name: str
+) -> GlobalEmbedding:
+    """The points that a k-means in the driver looks at."""
+    coordinates = {key: placed.coordinates for key, placed in upper.items()}
+    if kmeans_name != "sampling":
+        coordinates |= {(0, number): each for number, each in enumerate(_collected(_stage(base, _coordinates_of)))}
+    return GlobalEmbedding(hierarchy, {}, {}, coordinates).points(plan)
 
 
 # -- in a task ---------------------------------------------------------------------------------------
@@ -158,18 +194,21 @@ def _place_group(task: _Down) -> _Placed:
     places = group.landmark_places()
     local = embed_group(own, places, plan, plan.generator(group.level, group.number))
     if task.parent is None:
-        assert task.rng is not None, "the root draws the first centres"
-        top = root_frame(group.members, own, local)
-        centres = kmeans(plan.points(top.coordinates), task.k, task.rng)
-        return _Placed(group.members, top.coordinates, top.spectrum, top.tie, centres)
+        top, begin = root_frame(group.members, own, local), task.beginning
+        drawn = None if begin is None else kmeans(plan.points(top.coordinates), begin.k, begin.rng)
+        return _Placed(group.members, top.coordinates, top.spectrum, top.tie, drawn)
     parent = task.parent
     coordinates = project_group(local, group.members, places, own, parent.frame(), plan)(local.coordinates)
-    centres = select_centres(plan.points(coordinates), parent.centres)
+    centres = None if parent.centres is None else select_centres(plan.points(coordinates), parent.centres)
     return _Placed(group.members, coordinates, parent.spectrum, parent.tie, centres)
 
 
-def _centres_of(placed: _Placed) -> Centres:
+def _centres_of(placed: _Placed) -> Centres | None:
     return placed.selected
+
+
+def _coordinates_of(placed: _Placed) -> Floats:
+    return placed.coordinates
 
 
 def _merge_group(task: tuple[Sequence[Centres], Centres]) -> Centres:
@@ -193,16 +232,16 @@ def _above(group: Group) -> int:
 
 
 def _descent(
-    group: Group, known: MatchedEvents, plan: EmbeddingPlan, parent: _Placed | None, k: int, rng: np.random.Generator
+    group: Group, known: MatchedEvents, plan: EmbeddingPlan, parent: _Placed | None, beginning: _Beginning | None
 ) -> _Down:
     matches = _Matches.of(known.take(group.members))
     if parent is None:
-        return _Down(group, matches, plan, None, k, rng)
+        return _Down(group, matches, plan, None, beginning)
     # Least squares looks at the group's own landmarks in its parent; the cut weighs all that the parent has.
     told = group.landmarks if plan.extends else parent.members
     coordinates = parent.coordinates[np.searchsorted(parent.members, told)]
     news = _ParentNews(told, _Matches.of(known.take(told)), coordinates, parent.spectrum, parent.tie, parent.selected)
-    return _Down(group, matches, plan, news, k, None)
+    return _Down(group, matches, plan, news, None)
 
 
 def _dealt(spark: SparkSession, contents: Iterable[Any]) -> DataFrame:

@@ -46,10 +46,17 @@ def random_matches(count=600, events=60, seed=0):
     ("rows", "events", "options", "problem"),
     [
         ([0, 1], [0], {}, "2 subscriptions in pairs"),
-        ([0, 5], [0, 1], {"count": 3}, "numbered from 0 to 2; found 0 to 5"),
+        ([0, 5], [0, 1], {"count": 3}, "numbered from 0, and there are 3; found 0 to 5"),
         ([-1], [0], {}, "numbered from 0"),
         ([0.5], [0], {}, "whole numbers"),
-        ([0], [0], {"recent": 0}, "at least one recent event"),
+        ([0], [0], {"recent": 0}, "recent.* at least 1, not 0"),
+        ([0], [0], {"recent": 2.5}, "recent.* whole number"),
+        ([], [], {"count": -1}, "count must be a whole number of at least 0, not -1"),
+        ([0], [0], {"count": 1.5}, "count must be a whole number"),
+        ([0], [0], {"count": True}, "count must be a whole number"),
+        ([0, 0], [0, 1], {"positions": [0.0, np.nan]}, "position of pair 1 is NaN"),
+        ([0], [0], {"positions": np.array(["NaT"], "datetime64[s]")}, "position of pair 0 is NaN"),
+        ([0], [0], {"positions": ["noon"]}, "numbers or times"),
     ],
 )
 def test_pairs_that_make_no_sense_are_refused(rows, events, options, problem):

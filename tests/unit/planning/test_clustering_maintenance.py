@@ -142,6 +142,13 @@ def test_renaming_counts_who_moves_joins_and_leaves():
     assert (renamed.moved, renamed.joined, renamed.left, renamed.changes) == (1, 1, 1, 3)
 
 
+def test_names_of_clusters_may_be_large_numbers():
+    renamed = rename_clusters([7, 7, 10**12, 10**12], [10**12, 10**12, 5, 10**15])
+    assert renamed.labels.tolist() == [7, 7, 10**12, 0]
+    assert renamed.names.tolist() == [10**12, 7, 0]
+    assert renamed.moved == 1
+
+
 def test_labels_of_different_subscriptions_cannot_be_compared():
     with pytest.raises(ClusteringError, match="one length"):
         rename_clusters([0, 1], [0])

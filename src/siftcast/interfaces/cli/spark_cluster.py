@@ -36,6 +36,7 @@ def cluster(
     levels: int | None = None,
     groups: int | None = None,
     landmarks: str | None = None,
+    kmeans: Literal["central", "sampling", "hierarchical", "hp2pc"] | None = None,
     recent: int = 20,
     similarity: Literal["jaccard", "dice", "simpson", "russell", "simple_matching"] = "jaccard",
     order_by: str | None = None,
@@ -79,6 +80,10 @@ def cluster(
     landmarks
         How many of a group join it to the others: a share (0.25) or a number (200). Without levels: from how many
         subscriptions all others are placed.
+    kmeans
+        How the clusters of all groups are found: hierarchical (centres go down the levels and come back merged),
+        sampling (those of the landmarks at the top), hp2pc (groups by themselves, then merged) or central (all in one
+        place). By default hierarchical with several groups, else central.
     recent
         How many of its newest matches count for a subscription.
     similarity
@@ -118,6 +123,7 @@ def cluster(
         levels=levels,
         groups=groups,
         landmarks=_landmarks(landmarks),
+        kmeans=kmeans,
         similarity=similarity,
         seed=seed,
     )

@@ -1,4 +1,6 @@
-"""k-means without anyone seeing all points (thesis, 3.4.3 and Algorithm 6).
+"""k-means without anyone seeing all points (thesis, 3.4.3 and Algorithm 6), and with one who does.
+
+*Central*: all points in one place, which is what the others are compared with.
 
 *Sampling*: the root clusters its own members, which are a uniform sample of all; everyone else joins the nearest
 centre.
@@ -25,6 +27,15 @@ from siftcast.planning.clustering.kmeans import Centres, kmeans, refine_centres
 from siftcast.planning.clustering.matched_events import Floats
 
 Place = tuple[int, int]
+
+
+def central_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -> Centres:
+    """The centres of all members, in the order of their numbers."""
+    base = embedding.hierarchy.base
+    if len(base) == 1:
+        return kmeans(embedding.coordinates[0, 0], k, rng)
+    order = np.argsort(np.concatenate([group.members for group in base]))
+    return kmeans(np.concatenate([embedding.coordinates[0, group.number] for group in base])[order], k, rng)
 
 
 def sampling_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -> Centres:

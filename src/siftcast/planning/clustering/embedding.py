@@ -162,7 +162,7 @@ EMBEDDINGS: dict[str, Embed] = {"rassoc": ratio_association, "ncut": normalized_
 
 def embedding_named(name: str) -> Embed:
     """A method of the registry, called with similarities, dimensions, a generator and sigma."""
-    if name not in EMBEDDINGS:
+    if not isinstance(name, str) or name not in EMBEDDINGS:
         raise ClusteringError(f"there is no method {name!r}; there are {', '.join(EMBEDDINGS)}")
     return EMBEDDINGS[name]
 

@@ -72,7 +72,7 @@ def build_hierarchy(
     """Levels above given base groups; `landmarks` is a share of each group (a float) or a number (an int)."""
     if levels < 1 or not base or (levels == 1 and len(base) > 1):
         raise ClusteringError(f"{levels} levels cannot hold {len(base)} base groups: one level is one group")
-    _check_landmarks(landmarks)
+    check_landmarks(landmarks)
     built: list[tuple[Group, ...]] = []
     members, children = list(base), [()] * len(base)  # type: list[Integers], list[tuple[int, ...]]
     for level in range(levels):
@@ -192,12 +192,14 @@ def _group_count(base: int, level: int, levels: int) -> int:
 
 
 def _draw_landmarks(members: Integers, landmarks: float | int, dimensions: int, rng: np.random.Generator) -> Integers:
-    asked = landmarks if isinstance(landmarks, int) else int(np.ceil(landmarks * len(members)))
+    asked = int(landmarks) if isinstance(landmarks, int | np.integer) else int(np.ceil(landmarks * len(members)))
     count = min(len(members), max(asked, dimensions + 1))
     return np.sort(rng.choice(members, size=count, replace=False))
 
 
-def _check_landmarks(landmarks: float | int) -> None:
-    whole = isinstance(landmarks, int) and not isinstance(landmarks, bool)
-    if not (landmarks >= 1 if whole else 0 < landmarks <= 1):
+def check_landmarks(landmarks: float | int) -> None:
+    """Raises ClusteringError unless it is a share or a number of landmarks."""
+    whole = isinstance(landmarks, int | np.integer)
+    number = isinstance(landmarks, int | float | np.number) and not isinstance(landmarks, bool)
+    if not (number and (landmarks >= 1 if whole else 0 < landmarks <= 1)):
         raise ClusteringError(f"landmarks are a share in (0, 1] of a group or a whole number, not {landmarks!r}")

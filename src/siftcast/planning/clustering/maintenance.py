@@ -90,6 +90,10 @@ class CentreShift:
     deviation: float
     threshold: float
 
+    def __post_init__(self) -> None:
+        if not self.threshold >= 0:
+            raise ClusteringError(f"the threshold for installing clusters must be at least 0, not {self.threshold}")
+
     @property
     def worth_installing(self) -> bool:
         return self.deviation > self.threshold
@@ -98,10 +102,8 @@ class CentreShift:
 def centre_shift(
     old_centres: Floats, new_centres: Floats, *, threshold: float, alignment: Projection | None = None
 ) -> CentreShift:
-    """The root mean square movement of centres, paired so that it is least; infinite if their number changed."""
-    if not threshold >= 0:
-        raise ClusteringError(f"the threshold for installing clusters must be at least 0, not {threshold}")
-    if len(old_centres) != len(new_centres):
+    """The root mean square movement of centres, paired so that it is least; infinite if their number or space changed."""
+    if old_centres.shape != new_centres.shape:
         return CentreShift(float("inf"), threshold)
     moved = new_centres if alignment is None else alignment(new_centres)
     squares = ((old_centres[:, None] - moved[None]) ** 2).sum(axis=2)
@@ -115,7 +117,7 @@ def centre_shift(
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """New clusters under the old names that fit best: labels, the new name of each cluster, and who moves."""
+    """New clusters under the old names that fit best: labels, the name of each (by its new label), and who moves."""
 
     labels: Integers
     names: Integers
@@ -137,19 +139,22 @@ def rename_clusters(old_labels: npt.ArrayLike, new_labels: npt.ArrayLike) -> Ren
     old, new = np.asarray(old_labels, dtype=np.int64), np.asarray(new_labels, dtype=np.int64)
     if old.shape != new.shape or old.ndim != 1:
         raise ClusteringError(f"labels must be rows of one length, not {old.shape} and {new.shape}")
-    both = (old >= 0) & (new >= 0)
-    size = max(int(old.max(initial=-1)), int(new.max(initial=-1))) + 1
-    table = np.zeros((size, size))
-    np.add.at(table, (new[both], old[both]), 1)
+    both, placed = (old >= 0) & (new >= 0), new >= 0
+    before, now = np.unique(old[old >= 0]), np.unique(new[placed])
+    table = np.zeros((len(now), len(before)))
+    np.add.at(table, (np.searchsorted(now, new[both]), np.searchsorted(before, old[both])), 1)
     rows, columns = linear_sum_assignment(table, maximize=True)
-    names = np.empty(size, dtype=np.int64)
-    names[rows] = columns
-    renamed = np.where(new >= 0, names[np.maximum(new, 0)], UNMATCHED) if size else new
+    names = np.full(len(now), UNMATCHED, dtype=np.int64)
+    names[rows] = before[columns]
+    free = np.setdiff1d(np.arange(len(now) + len(before)), before)
+    names[names < 0] = free[: int((names < 0).sum())]
+    renamed = np.full(len(new), UNMATCHED, dtype=np.int64)
+    renamed[placed] = names[np.searchsorted(now, new[placed])]
     return Renamed(
         renamed,
         names,
         moved=int((both & (renamed != old)).sum()),
-        joined=int(((old < 0) & (new >= 0)).sum()),
+        joined=int(((old < 0) & placed).sum()),
         left=int(((old >= 0) & (new < 0)).sum()),
     )
 

@@ -82,17 +82,18 @@ def matched_events(
     empty rows follow the last that matched.
     """
     rows, columns = _numbers("subscriptions", subscriptions), _numbers("events", events)
-    order = columns if positions is None else np.asarray(positions)
+    order = columns if positions is None else _positions(positions)
     if not len(rows) == len(columns) == len(order):
         raise ClusteringError(
             f"{len(rows)} subscriptions in pairs need as many events and positions, not {len(columns)} and {len(order)}"
         )
     least = int(rows.max(initial=-1)) + 1
-    total = least if count is None else count
+    total = least if count is None else _whole("count", count, 0)
     if total < least or rows.min(initial=0) < 0:
-        raise ClusteringError(f"subscriptions are numbered from 0 to {total - 1}; found {rows.min()} to {rows.max()}")
-    if recent < 1:
-        raise ClusteringError(f"a subscription keeps at least one recent event, not {recent}")
+        raise ClusteringError(
+            f"subscriptions are numbered from 0, and there are {total}; found {rows.min()} to {rows.max()}"
+        )
+    recent = _whole("recent, the events a subscription keeps,", recent, 1)
     rows, columns = _distinct(rows, columns) if positions is None else _distinct_by_age(rows, columns, order)
     kept = np.searchsorted(rows, rows, side="right") - np.arange(len(rows)) <= recent
     rows, columns = rows[kept], columns[kept]
@@ -136,3 +137,21 @@ def _numbers(name: str, values: npt.ArrayLike) -> Integers:
             f"{name} must be a row of whole numbers, not {numbers.dtype} of the shape {numbers.shape}"
         )
     return numbers.astype(np.int64)
+
+
+def _positions(values: npt.ArrayLike) -> Any:
+    """Numbers or times, all of them known: there is no telling how new an event without one is."""
+    positions = np.asarray(values)
+    if positions.ndim != 1 or (positions.size and positions.dtype.kind not in "biufmM"):
+        raise ClusteringError(
+            f"positions must be a row of numbers or times, not {positions.dtype} of the shape {positions.shape}"
+        )
+    if positions.dtype.kind in "fmM" and (positions != positions).any():
+        raise ClusteringError(f"the position of pair {int(np.argmax(positions != positions))} is NaN: not a time")
+    return positions
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ClusteringError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
