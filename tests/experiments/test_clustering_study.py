@@ -195,14 +195,24 @@ def test_false_positives_are_judged_by_what_is_saved(zipf, uniform, held):
     assert [verdict.holds for verdict in judge_false_positives(table)] == [*held, None]
 
 
-@pytest.mark.parametrize(("two", "four", "held"), [(0.1, 0.005, True), (0.2, 0.005, False), (0.1, 0.02, False)])
-def test_savings_of_time_are_judged_with_full_decompositions(two, four, held):
-    def times(seconds):
-        return {"full": seconds, "ours": 1.0, "projection": 0.1, "links": 0.3}
+@pytest.mark.parametrize(
+    ("two", "four", "link", "held"),
+    [
+        (9.0, 0.5, 0.1, True),
+        (9.0, 0.5, 1.1, False),  # the links of two levels
+        (9.0, 0.5, 0.2, False),  # the links of four levels
+        (20.0, 0.5, 0.0, False),
+        (9.0, 2.0, 0.0, False),
+    ],
+)
+def test_savings_of_time_are_judged_with_full_decompositions_and_links(two, four, link, held):
+    def times(seconds, links):
+        return {"full": seconds, "ours": 1.0, "projection": 0.1, "links": links * link}
 
-    result = {"1 1.0": times(1.0), "2 0.5": times(two), "4 0.25": times(four)}
+    result = {"1 1.0": times(100.0, 0), "2 0.5": times(two, 1), "4 0.25": times(four, 3)}
     (verdict,) = judge_reduction(Table([outcome("reduction", result, method="ncut")]))
     assert verdict.holds is held
+    assert f"Without links {100 - two:.0f} % and {100 - four:.0f} % are saved" in verdict.note
 
 
 def test_scale_is_judged_at_the_largest_size():

@@ -31,7 +31,9 @@ def test_clusters_are_written_and_the_summary_says_what_they_save(spark, files, 
     assert report["subscriptions"] == 120
     assert report["clusters"] == 8
     assert len({each["wanted"] for each in messages.values()}) == 1
+    assert list(messages) == ["together", "at_random", "equal_at_random", "clusters"]
     assert messages["clusters"]["sent"] < messages["at_random"]["sent"] <= messages["together"]["sent"]
+    assert messages["clusters"]["sent"] < messages["equal_at_random"]["sent"] <= messages["together"]["sent"]
     rows = spark.read.parquet(files["output"]).collect()
     assert len(rows) == 120
     assert sum(row["cluster"] is None for row in rows) == report["unmatched"]

@@ -10,6 +10,7 @@ from siftcast import spark as ss
 from siftcast.model import ClusteringError, DataError, Filter
 from siftcast.planning.clustering import MatchedEvents, SubscriptionClusters, false_positives, matched_events
 from siftcast.spark import SparkSession
+from siftcast.spark.cluster_cost import Reference
 from siftcast.spark.clustering import cluster_compiled, cluster_matched
 from siftcast.spark.recent_matches import recent_matches
 from siftcast.workloads import generate
@@ -107,6 +108,23 @@ def test_clusters_cost_less_than_random_ones_and_the_cost_is_that_of_brute_force
     at_random = false_positives([one for one, _ in pairs], [event for _, event in pairs], shuffled)
     assert cost.wanted == len(pairs)
     assert cost.count < 0.7 * at_random.count
+
+
+def test_clusters_may_be_named_by_numbers_or_texts(tables):
+    events, subscriptions = tables
+    clusters = ss.cluster(events, subscriptions, k=8)
+    cost = ss.cluster_cost(events, subscriptions, clusters)
+    for name in ("'c' || cluster", "cluster * 1000000000000", "coalesce(cluster, -1)"):
+        named = clusters.selectExpr("subscription_id", f"{name} AS cluster")
+        assert ss.cluster_cost(events, subscriptions, named) == cost
+
+
+def test_references_have_as_many_clusters_of_the_same_sizes_or_of_equal_ones():
+    labels = np.array([0] * 7 + [1] * 2 + [3] + [-1] * 3)
+    reference = Reference.of(labels, np.random.default_rng(0))
+    assert sorted(reference.at_random) == sorted(labels)
+    assert np.unique(reference.equal_at_random, return_counts=True)[1].tolist() == [3, 4, 3, 3]
+    assert (Reference.of(np.full(3, -1), np.random.default_rng(0)).equal_at_random == -1).all()
 
 
 def test_whoever_matched_nothing_has_no_cluster_and_counts_as_one_more(spark):

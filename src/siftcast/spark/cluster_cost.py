@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
+from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
 from siftcast.planning.clustering import FalsePositives, false_positives
@@ -27,14 +28,22 @@ from siftcast.spark.matched_numbers import Integers, match_numbers, subscription
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Clusterings to compare with: everybody together, and as many clusters of the same sizes, dealt at random."""
+    """Clusterings to compare with: everybody together, and as many clusters dealt at random.
+
+    Those have the same sizes, or are equal: one cluster that is much larger than others costs so much that equal ones
+    without any sense may do better, and then k was too small.
+    """
 
     together: Integers
     at_random: Integers
+    equal_at_random: Integers
 
     @staticmethod
     def of(labels: Integers, rng: np.random.Generator) -> Reference:
-        return Reference(np.zeros_like(labels), rng.permutation(labels))
+        placed = labels >= 0
+        equal = labels.copy()
+        equal[placed] = np.arange(placed.sum()) % max(len(np.unique(labels[placed])), 1)
+        return Reference(np.zeros_like(labels), rng.permutation(labels), rng.permutation(equal))
 
 
 def cluster_cost(
@@ -45,21 +54,28 @@ def cluster_cost(
     schema: Schema | None = None,
     engine: str = "auto",
 ) -> FalsePositives:
-    """Messages sent and wanted when every event goes to whole clusters (`subscription_id`, `cluster`)."""
+    """Messages sent and wanted when every event goes to whole clusters (`subscription_id`, `cluster`).
+
+    Names of clusters may be numbers or texts; null and negative numbers are no cluster.
+    """
     if not isinstance(subscriptions, CompiledSubscriptions):
         subscriptions = compile_subscriptions(subscriptions, schema=schema, engine=engine)
     subscriptions.check()
     for name in ("subscription_id", "cluster"):
         if name not in clusters.columns:
             raise DataError(f"clusters need a column '{name}'; they have {', '.join(clusters.columns) or 'none'}")
+    cluster = fn.col("cluster")
+    if isinstance(clusters.schema["cluster"].dataType, t.NumericType):
+        cluster = fn.when(cluster >= 0, cluster)
     table = clusters.select(
-        fn.col("subscription_id").cast("string").alias("id"), fn.col("cluster").cast("int").alias("cluster")
+        fn.col("subscription_id").cast("string").alias("id"), cluster.cast("string").alias("cluster")
     ).toArrow()
     if len(pc.unique(table["id"])) != table.num_rows:
         raise DataError("a subscription is in these clusters twice; each must have one row")
     ids = subscription_ids(subscriptions.shipment.load())
     place = pc.index_in(ids, value_set=table["id"].combine_chunks())
-    labels = pc.fill_null(table["cluster"].combine_chunks().take(place), -1).to_numpy(zero_copy_only=False)
+    names = table["cluster"].combine_chunks().take(place).dictionary_encode()
+    labels = pc.fill_null(names.indices, -1).to_numpy(zero_copy_only=False)
     return labels_cost(events, subscriptions, {"clusters": labels.astype(np.int64)})["clusters"]
 
 

@@ -76,6 +76,13 @@ def test_event_numbers_may_be_huge():
     assert matched.own[[0, 70_000]].tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("form", [np.array, sparse.csr_matrix])
+@pytest.mark.parametrize("method", METHODS)
+def test_similarities_that_are_not_symmetric_are_refused(method, form):
+    with pytest.raises(ClusteringError, match="symmetric"):
+        EMBEDDINGS[method](form([[1.0, 0.9, 0.0], [0.2, 1.0, 0.3], [0.0, 0.3, 1.0]]), 2, np.random.default_rng(0))
+
+
 def test_weights_of_a_cut_grow_with_similarity_and_are_nothing_for_strangers():
     similarity = np.array([0.0, 0.1, 0.5, 1.0])
     weights = cut_weights(similarity[None, :])[0]

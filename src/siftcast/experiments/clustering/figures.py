@@ -183,7 +183,7 @@ The thesis is silent on these, or contradicts itself. They were fixed after smal
 measured, except: C1 is judged with 50 clusters, too, since one seed with five was seen; C2 with uniform events was made
 stricter; C8 has a row a variant since one seed was seen, and newcomers are placed by what they would have matched
 since a first run put them apart; wide local spaces (C3) and newcomers at any peer (C8) were added to explain, and only
-stand in notes.
+stand in notes; and C5 is judged with links, by mean times, since the full run.
 
 - **Correct classes** (C1, C7). Around hot spots the hot spot a subscription was made for; all lie around one
   (`hot_share=1`), and 80/20 is printed. Uniform subscriptions have no classes: there they are what k-means finds in
@@ -203,9 +203,14 @@ stand in notes.
 - **Levels** (C3, C4): eight base groups of 2,000 and 20 dimensions. A group has more landmarks than dimensions, so on
   high levels small shares mean the same 21 landmarks.
 - **Times** (C5, C6) are CPU times of one thread, best of a few. C5 is judged with full decompositions, whose cubic
-  growth is what the thesis saves; its numbers with our solver are in the notes. C6 counts computing and links along
-  the slowest branch from the root's first message until every subscriber knows its cluster, with groups of 500,
-  without local embeddings; loads include them.
+  growth is what the thesis saves, and with link delays, which its overall cost includes: a link from level to level,
+  drawn from 224 to 384 ms. Its numbers without links and with our solver are in the notes. C6 counts computing and
+  links along the slowest branch from the root's first message until every subscriber knows its cluster, with groups of
+  500, without local embeddings; loads include them.
+- **Similarities** (all rows) have ones on the diagonal of W: a subscription is like itself. The thesis' graph has edges
+  between distinct subscriptions only.
+- **Entropy** (C1, C6) is divided by the logarithm of the number of classes or of clusters, whichever is larger; the
+  thesis has as many of the one as of the other. With five classes in 50 clusters it ends at 0.41.
 - **OV-RTree** (C8) is a model that counts messages of a distributed R-tree with at most four children; it pays
   nothing for keeping contact. Our variants pay for everything the scheme sends, and for a round of embedding and
   k-means: two messages a subscription and four a base group. Building both networks is before the first event, and

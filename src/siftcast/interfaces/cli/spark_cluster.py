@@ -6,7 +6,7 @@ Importing this module does not import Spark; the functions do when they run.
 from __future__ import annotations
 
 import json as jsonlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -57,7 +57,7 @@ def cluster(
     none of the events has no cluster. Rows of the inputs that cannot be used are counted; the exit status is then 1.
 
     The summary compares what is sent when an event goes to all members of each cluster that has a match: to everybody,
-    to as many clusters of the same sizes made at random, and to these clusters.
+    to as many clusters made at random, of the same sizes and of equal ones, and to these clusters.
 
     Example: siftcast spark cluster --events events.parquet --subscriptions subs.jsonl -k 50 --output clusters
 
@@ -188,7 +188,12 @@ class _Report:
             ),
             ("clusters", f"{found.clusters:,}" + _grouping(found)),
         ]
-        titles = {"together": "sent to all", "at_random": "random clusters", "clusters": "these clusters"}
+        titles = {
+            "together": "sent to all",
+            "at_random": "random clusters",
+            "equal_at_random": "of equal size",
+            "clusters": "these clusters",
+        }
         for name, each in self.cost.items():
             wanted = f"{each.sent:,} messages, {each.share:.1%} of them false positives"
             rows.append((titles[name], wanted))
@@ -208,8 +213,7 @@ def _costs(events: Any, compiled: Any, found: ClusteredSubscriptions, seed: int)
     from siftcast.spark.cluster_cost import Reference, labels_cost
 
     reference = Reference.of(found.labels, np.random.default_rng(seed))
-    labelings = {"together": reference.together, "at_random": reference.at_random, "clusters": found.labels}
-    return labels_cost(events, compiled, labelings)
+    return labels_cost(events, compiled, {**asdict(reference), "clusters": found.labels})
 
 
 def _landmarks(text: str | None) -> float | int | None:

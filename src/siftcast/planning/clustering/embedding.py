@@ -42,6 +42,7 @@ _DOUBLE_POINTS_MAX = 8_192
 _SPARSE_SHARE = 0.3
 _ROUNDS = 50
 _RANK_TOLERANCE = 1e-6
+_SYMMETRY_TOLERANCE = 1e-4
 Matrix = Any  # a square ndarray or csr_matrix
 
 
@@ -186,6 +187,10 @@ def _square(similarity: Matrix, dimensions: int) -> Matrix:
     # Doubles cost twice the memory and buy identities to the last digits; for many points nobody can tell.
     kind = np.float64 if similarity.shape[0] <= _DOUBLE_POINTS_MAX else np.float32
     matrix = similarity.astype(kind)
+    # Solvers take symmetry for granted. One product with any vector tells, and costs a step of theirs.
+    probe = np.cos(np.arange(matrix.shape[0], dtype=kind))
+    if np.abs(matrix @ probe - matrix.T @ probe).max() > _SYMMETRY_TOLERANCE * np.abs(matrix).sum(axis=1).max():
+        raise ClusteringError("an embedding needs similarities that are symmetric: each to another as that to it")
     # Each of many products skips the zeros of a sparse matrix, so it pays to leave them out of a full one.
     if not sparse.issparse(matrix) and np.count_nonzero(matrix) < _SPARSE_SHARE * matrix.size:
         matrix = sparse.csr_matrix(matrix)

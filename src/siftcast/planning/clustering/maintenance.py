@@ -102,7 +102,7 @@ class CentreShift:
 def centre_shift(
     old_centres: Floats, new_centres: Floats, *, threshold: float, alignment: Projection | None = None
 ) -> CentreShift:
-    """The root mean square movement of centres, paired so that it is least; infinite if their number or space changed."""
+    """The root mean square movement of centres, paired so that it is least; infinite if number or space changed."""
     if old_centres.shape != new_centres.shape:
         return CentreShift(float("inf"), threshold)
     moved = new_centres if alignment is None else alignment(new_centres)
@@ -117,7 +117,7 @@ def centre_shift(
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """New clusters under the old names that fit best: labels, the name of each (by its new label), and who moves."""
+    """New clusters under the old names that fit best: labels, the name of each by its new label, who moves."""
 
     labels: Integers
     names: Integers
