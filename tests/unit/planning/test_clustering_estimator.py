@@ -199,6 +199,19 @@ def test_tiny_pieces_do_not_use_up_all_clusters(method, count):
     assert accuracy(classes, found.labels_[:count]) > 0.9
 
 
+def test_with_fewer_clusters_than_disjoint_interests_equal_ones_at_random_cost_less():
+    """What docs/clustering.md warns of: all interests that no direction is left for are one cluster."""
+    rng = np.random.default_rng(0)
+    symbols = np.concatenate([np.arange(76), rng.integers(0, 76, 224)])
+    rows, events = np.nonzero(rng.random((300, 20)) < 0.7)
+    events = symbols[rows] * 20 + events
+    matched = matched_events(rows, events)
+    cost = {k: false_positives(rows, events, SubscriptionClusters(k).fit(matched).labels_) for k in (30, 100)}
+    equal = {k: false_positives(rows, events, rng.permutation(np.arange(300) % k)) for k in cost}
+    assert cost[30].count > 2 * equal[30].count
+    assert cost[100].count < 0.2 * equal[100].count
+
+
 def test_one_subscription_is_one_cluster():
     for method in ("rassoc", "ncut"):
         found = SubscriptionClusters(1, method=method).fit([[1, 0, 1]])

@@ -191,7 +191,7 @@ class _Report:
         titles = {
             "together": "sent to all",
             "at_random": "random clusters",
-            "equal_at_random": "of equal size",
+            "equal_at_random": "random, equal",
             "clusters": "these clusters",
         }
         for name, each in self.cost.items():

@@ -12,6 +12,7 @@
     baselines.py            clusters by shape: centroids, overlaps, R-tree
     measures.py             entropy, accuracy, stress, neighbourhoods, false positives
     maintenance.py          placing, refreshing, re-clustering
+    parameters.py           what is refused, by name
     estimator.py            SubscriptionClusters: all of it behind fit and predict
 
 The functions on one group (`embed_group`, `project_group`, `select_centres`, `merge_centres`) take plain values, so
@@ -66,6 +67,7 @@ from siftcast.planning.clustering.measures import (
     stress,
     trustworthiness,
 )
+from siftcast.planning.clustering.parameters import NotClusteredError
 from siftcast.planning.clustering.similarity import SIMILARITIES, block_similarities, similarities
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "Hierarchy",
     "LocalEmbedding",
     "MatchedEvents",
+    "NotClusteredError",
     "Projection",
     "Renamed",
     "SubscriptionClusters",
