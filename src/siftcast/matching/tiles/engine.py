@@ -33,11 +33,12 @@ from siftcast.matching.simple_engine import find_rows
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
+from siftcast.matching.tiles.general_segment import GeneralSegment
 from siftcast.matching.tiles.index import DIMS_MAX
 from siftcast.matching.tiles.loading import Loader
 from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
 from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
-from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
+from siftcast.matching.tiles.segment import PlainSegment, Segment
 from siftcast.matching.tiles.stage import Stage
 from siftcast.matching.tiles.storage import load_segments, save_segments
 from siftcast.model import Filter
@@ -103,8 +104,9 @@ class Tiles(Engine):
 
     def find(self, event: Attributes, limit: int | None = None) -> Sequence[int]:
         self._counts["single"] += 1
-        if self._only is not None:
-            found: Sequence[int] = self._only.find(event)  # type: ignore[assignment]  # an array of slots is one too
+        only = self._only
+        if only is not None:
+            found: Sequence[int] = only.find(event)  # type: ignore[assignment]  # an array of slots is one too
             return found if limit is None else found[:limit]
         segments, staged = self._ready_parts()
         slots = list(chain.from_iterable(segment.find(event) for segment in segments.values()))

@@ -9,11 +9,12 @@ import msgspec
 import numpy as np
 
 from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
+from siftcast.matching.tiles.general_segment import GeneralSegment
 from siftcast.matching.tiles.index import TileIndex
 from siftcast.matching.tiles.keys import Dimension, StringRanks
 from siftcast.matching.tiles.residues import Residues
 from siftcast.matching.tiles.rows import Entries, RowSet
-from siftcast.matching.tiles.segment import GeneralSegment, PlainSegment, Segment
+from siftcast.matching.tiles.segment import PlainSegment, Segment
 from siftcast.matching.tiles.sets import KeySets
 from siftcast.model import Filter
 from siftcast.model.like import LikePattern
