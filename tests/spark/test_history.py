@@ -61,3 +61,18 @@ def test_events_need_an_order(spark: SparkSession) -> None:
     broken = spark.createDataFrame(pa.table({"id": ["a"], "filter": ["x >"]}))
     with pytest.raises(DataError, match="cannot be used"):
         match_history(events, broken, order_by="x")
+
+
+def test_columns_keep_their_names_whatever_they_are(spark: SparkSession) -> None:
+    everyone = spark.createDataFrame(pa.table({"id": ["a", "none"], "filter": ["`a.b` = 'x' AND A > 0", "A > 9"]}))
+    rows = pa.table(
+        {"a.b": ["x", "x", "y"], "a": [3, 1, 2], "A": [1, 2, 3], "siftcast_order": [7, 8, 9], "tie": [1, 1, 1]}
+    )
+    found = by_id(match_history(spark.createDataFrame(rows), everyone, order_by="a"))
+    assert found == {"a": [rows.to_pylist()[0], rows.to_pylist()[1]], "none": []}
+    dotted = rows.rename_columns(["a", "p.q", "b", "c", "d"])
+    named = spark.createDataFrame(pa.table({"id": ["a"], "filter": ["a = 'x'"]}))
+    found = by_id(match_history(spark.createDataFrame(dotted), named, order_by="p.q"))
+    assert [event["p.q"] for event in found["a"]] == [3, 1]
+    with pytest.raises(DataError, match="two columns of the events are named 'p'"):
+        match_history(spark.createDataFrame(rows).toDF("p", "p", "b", "c", "d"), everyone, order_by="b")

@@ -61,6 +61,8 @@ def test_impossible_wishes_are_refused(spark: SparkSession) -> None:
     frame = spark.createDataFrame(workload.subscriptions)
     with pytest.raises(DataError, match="at least one zone"):
         partition(frame, frame, workload.schema, zones=0)
+    with pytest.raises(DataError, match="whole number"):
+        partition(frame, frame, workload.schema, zones=2.5)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="alpha"):
         partition(frame, frame, workload.schema, zones=2, alpha=-1.0)
 

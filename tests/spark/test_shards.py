@@ -135,6 +135,11 @@ def test_bad_subscriptions_are_refused_with_their_reasons(spark, events):
     twice = spark.createDataFrame([("a", "i = 1"), ("a", "i = 2")], TABLE)
     with pytest.raises(DataError, match="the id 'a' is taken"):
         ss.match_sharded(events, twice)
+    with pytest.raises(DataError, match="2 of 2 subscriptions"):
+        ss.match_sharded(events, spark.createDataFrame([("a", "i ="), ("a", "i =")], TABLE))
+    unreadable = spark.sql("SELECT 'a' AS id, CAST(X'69203d203127ff27' AS string) AS filter")
+    with pytest.raises(DataError, match=r"1 of 1 (.|\n)*not valid UTF-8"):
+        ss.match_sharded(events, unreadable)
     with pytest.raises(DataError, match="need one column 'filter'"):
         ss.shard_plan(events, twice.drop("filter"))
     with pytest.raises(DataError, match="at least one shard"):

@@ -1,11 +1,18 @@
 """`siftcast spark match`: paths in, a table and counts that add up out."""
 
 import json
+import os
+import signal
+import time
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
 
 import pytest
 
+from siftcast.interfaces.cli.match_command import match as plain_match
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.spark_commands import match
+from siftcast.interfaces.cli.spark_running import run_cancellable
 from siftcast.model import DataError, SiftcastError
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -51,6 +58,62 @@ def test_what_exists_is_replaced_only_by_force(files, tmp_path):
     with pytest.raises(DataError, match="--force"):
         match(**files, quiet=True)
     assert match(**files, quiet=True, force=True) == OK
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_inputs_are_never_written_over(files, tmp_path, force):
+    for options in (
+        {"output": files["events"]},
+        {"output": str(tmp_path)},
+        {"rejected": files["subscriptions"]},
+        {"rejected": files["output"]},
+        {"rejected": files["output"] + "/rejected"},
+        {"events": str(tmp_path / "*.jsonl"), "output": files["events"]},
+    ):
+        with pytest.raises(DataError, match="would be written over"):
+            match(**files | options, force=force, quiet=True)
+    assert (tmp_path / "events.jsonl").is_file()
+    assert (tmp_path / "subscriptions.csv").is_file()
+
+
+def test_csv_has_a_header(spark, files):
+    match(**files, output_format="csv", quiet=True)
+    assert spark.read.csv(files["output"], header=True).columns == ["a", "subscription_id"]
+
+
+def test_plain_match_on_spark_writes_what_the_name_says(spark, files, tmp_path):
+    plain = {name: Path(files[name]) for name in ("events", "subscriptions", "schema")}
+    plain_match(**plain, output=tmp_path / "pairs.jsonl", spark=True, quiet=True)
+    assert spark.read.json(str(tmp_path / "pairs.jsonl")).count() == 3
+    with pytest.raises(DataError, match=r"pairs\.jsonl: exists; name another folder, or remove it"):
+        plain_match(**plain, output=tmp_path / "pairs.jsonl", spark=True, quiet=True)
+    with pytest.raises(DataError, match="must end in"):
+        plain_match(**plain, output=tmp_path / "pairs.xlsx", spark=True, quiet=True)
+
+
+def test_ctrl_c_cancels_the_job_and_nothing_is_left_of_it(spark, tmp_path, capfd):
+    def wait(batches):
+        for batch in batches:
+            time.sleep(60)
+            yield batch
+
+    def work():
+        spark.range(2).mapInArrow(wait, "id long").write.parquet(str(tmp_path / "out"))
+
+    def press():
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert current_thread() is main_thread()
+    presser = Thread(target=press)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_cancellable(spark, work)
+    presser.join()
+    assert not list(tmp_path.rglob("*"))[1:]  # the folder itself, at most
+    assert "Traceback" not in capfd.readouterr().err
+    assert run_cancellable(spark, lambda: spark.range(3).count()) == 3
 
 
 def test_mistakes_are_found_before_spark_starts_or_said_in_one_line(files):

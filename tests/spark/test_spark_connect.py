@@ -37,6 +37,7 @@ def lists(frame):
 
 result = ss.match_with_rejects(ss.read_events(folder / "events.jsonl", schema="a long, b double"), doubtful)
 counts = result.save(folder / "matched", rejected=folder / "rejected")
+clusters = ss.cluster(events, subscriptions, k=2, order_by="a")
 try:
     ss.match_stream(events, "x", output=folder / "o", checkpoint=folder / "c")
     stream = "started"
@@ -54,6 +55,8 @@ print(json.dumps({
     "counts": [counts.events_in, counts.events_rejected, counts.pairs, counts.subscriptions_rejected],
     "rejected": sorted(row["input"] for row in spark.read.json(str(folder / "rejected")).collect()),
     "zones": len(ss.partition(events, subscriptions, schema, zones=2).zones),
+    "clusters": sorted(row["subscription_id"] for row in clusters.collect()),
+    "wanted": ss.cluster_cost(events, subscriptions, clusters).wanted,
     "stream": stream,
 }))
 spark.stop()
@@ -81,4 +84,6 @@ def test_a_client_of_spark_connect_gets_the_answers_of_a_session_here(tmp_path):
         "counts": [3, 1, 4, 1],
         "rejected": ["events", "subscriptions"],
         "zones": 2,
+        "clusters": ["all", "high", "one"],
+        "wanted": 5,
     }

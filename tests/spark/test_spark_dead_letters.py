@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 import pytest
+from pyspark.errors import PySparkException
 
 from siftcast import Attribute, Schema
 from siftcast import spark as ss
@@ -15,6 +16,7 @@ GOOD = [
     '{"n":{"x":2}}',
     "{}",
     '{"symbol":"}{","price":1}',
+    '{"symbol":"}},","n":{"x":1}} ',
 ]
 BAD = {
     '{"symbol":"I': "not valid JSON",
@@ -29,6 +31,12 @@ BAD = {
     '{"price":1}{"price":2}': "trailing characters",
     '{"price":1},{"price":2}': "trailing characters",
     '{"price":1} and more': "trailing characters",
+    '{"price":1}x{"price":2}': "trailing characters",
+    '{"price":1};{"price":2}': "trailing characters",
+    '{"price":1} junk}': "trailing characters",
+    '{"price":1}}': "trailing characters",
+    '{"price":1}]}': "trailing characters",
+    '{"price":1},"n":{}': "trailing characters",
 }
 FILTERS = [("cheap", "price < 95"), ("two", "n.x = 2"), ("bad", "price <"), ("unread", None), ("cheap", "TRUE")]
 
@@ -39,7 +47,7 @@ def subscriptions(spark):
 
 
 @pytest.fixture
-def lines(tmp_path):
+def lines(spark, tmp_path):
     mixed = [line for pair in zip(GOOD, [*BAD][: len(GOOD)], strict=True) for line in pair] + [*BAD][len(GOOD) :]
     path = tmp_path / "events.jsonl"
     path.write_text("\n".join(["", *mixed, "  "]) + "\n", encoding="utf-8")
@@ -73,7 +81,7 @@ def test_counts_add_up_and_agree_with_the_tables(lines, subscriptions, output):
     check_sums(counts)
     assert counts.events_in == len(GOOD) + len(BAD)
     assert asdict(counts) | {"events_in": 0} == {
-        "events_in": 0, "events_matched": 3, "events_unmatched": 2, "events_rejected": len(BAD), "pairs": 3,
+        "events_in": 0, "events_matched": 3, "events_unmatched": 3, "events_rejected": len(BAD), "pairs": 3,
         "subscriptions_in": 5, "subscriptions_used": 2, "subscriptions_rejected": 3,
     }  # fmt: skip
     assert result.matched.count() == (counts.pairs if output == "pairs" else len(GOOD))
@@ -127,7 +135,7 @@ def test_subscriptions_that_cannot_be_read_are_counted_with_those_that_cannot_be
     ]  # fmt: skip
 
 
-def test_csv_is_read_by_the_names_of_its_header(tmp_path):
+def test_csv_is_read_by_the_names_of_its_header(spark, tmp_path):
     path = tmp_path / "events.csv"
     path.write_text('price,extra,symbol\n1,e,IBM\nx,e,ACME\n2,e\n3,e,"a,b"\n5,b,c,d\n,,\n')
     intake = ss.read_events(str(path), schema=Schema(SCHEMA.attributes[:2]))
@@ -143,7 +151,82 @@ def test_csv_is_read_by_the_names_of_its_header(tmp_path):
     }
 
 
-def test_types_are_guessed_where_there_is_no_schema(tmp_path):
+def test_csv_has_its_quotes_doubled(spark, tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text('symbol,price\n"say ""hi"", now",1\n"back\\slash",2\n"""",3\n')
+    for schema in (Schema(SCHEMA.attributes[:2]), None):
+        intake = ss.read_events(str(path), schema=schema)
+        assert {row["symbol"] for row in intake.good.collect()} == {'say "hi", now', "back\\slash", '"'}
+        assert intake.rejected.count() == 0
+
+
+def test_csv_files_of_one_folder_have_one_header(spark, tmp_path):
+    folder = tmp_path / "events.csv"
+    folder.mkdir()
+    (folder / "1.csv").write_text("a,b\n1,2\n")
+    (folder / "2.csv").write_text('\ufeff"a",b\n3,4\n', encoding="utf-8")
+    assert sorted(map(tuple, ss.read_events(folder).good.collect())) == [(1, 2), (3, 4)]
+    (folder / "3.csv").write_text("b,a\n5,6\n")
+    with pytest.raises(DataError, match=r"3\.csv has the columns b, a, but .*1\.csv has a, b"):
+        ss.read_events(folder)
+
+
+@pytest.mark.parametrize("schema", ["a string", None])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_bytes_that_are_no_text_make_a_dead_letter_and_can_be_seen_in_it(spark, tmp_path, suffix, schema):
+    path = tmp_path / f"events.{suffix}"
+    lines = {"jsonl": [b'{"a":"ok"}', b'{"a":"x\xff"}', b'{"a":\xff}'], "csv": [b"a,n", b"ok,1", b"x\xff,2", b"\xff"]}
+    path.write_bytes(b"\n".join(lines[suffix]))
+    result = ss.match_with_rejects(
+        ss.read_events(path, schema=schema), spark.createDataFrame([("all", "TRUE")], "id string, filter string")
+    )
+    assert [row["a"] for row in result.matched.collect()] == ["ok"]
+    found = [(row["reason"], row["source"]) for row in result.rejected.collect()]
+    assert found == [("not valid UTF-8", line.decode("utf-8", "backslashreplace")) for line in lines[suffix][-2:]]
+    assert result.counts().events_rejected == 2
+
+
+def test_subscriptions_whose_texts_cannot_be_read_are_set_aside(spark):
+    rows = "(X'78', X'61203d203127ff27'), (X'ff', X'61203d31'), (X'79', X'61203d31')"
+    offered = spark.sql(f"SELECT string(id) AS id, string(filter) AS filter FROM VALUES {rows} AS t(id, filter)")
+    result = ss.match_with_rejects(spark.createDataFrame([(1,)], "a int"), offered)
+    assert [row["subscription_id"] for row in result.matched.collect()] == ["y"]
+    found = {row["source"]: row["reason"] for row in result.rejected.collect()}
+    assert found.keys() == {r"""{"id":"x","filter":"a = 1'\\xff'"}""", r'{"id":"\\xff","filter":"a =1"}'}
+    assert set(found.values()) == {"not valid UTF-8"}
+
+
+def test_a_table_of_events_whose_texts_cannot_be_read_says_so(spark):
+    events = spark.sql("SELECT CAST(X'ff41' AS string) AS s, 1 AS n")
+    everyone = spark.createDataFrame([("a", "s = 'ok'")], "id string, filter string")
+    history = ss.match_history(events, everyone, order_by="n")
+    for found in (ss.match(events, everyone), ss.match_counts(events, everyone), history):
+        with pytest.raises(PySparkException, match=r"not valid UTF-8 .*make_valid_utf8"):
+            found.collect()
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_columns_that_the_schema_does_not_have_come_along(spark, tmp_path, format):
+    path = tmp_path / f"events.{format}"
+    if format == "parquet":
+        spark.sql("SELECT 7 AS event_id, 'IBM' AS symbol, named_struct('x', 1L, 'y', 2L) AS n").write.parquet(str(path))
+    else:
+        path.write_text(
+            {"jsonl": '{"event_id":7,"symbol":"IBM","n":{"x":1,"y":2}}', "csv": "event_id,symbol\n7,IBM"}[format]
+        )
+    (row,) = ss.read_events(path, schema=SCHEMA).good.collect()
+    assert (str(row["event_id"]), row["symbol"]) == ("7", "IBM")
+    assert format == "csv" or row["n"].asDict() == {"x": 1, "y": 2}
+
+
+def test_events_without_any_columns_are_refused(spark, tmp_path):
+    (tmp_path / "events.jsonl").write_text("{}\n{}\n")
+    everyone = spark.createDataFrame([("a", "s = 'ok'")], "id string, filter string")
+    with pytest.raises(DataError, match="no columns"):
+        ss.match_with_rejects(ss.read_events(tmp_path / "events.jsonl"), everyone)
+
+
+def test_types_are_guessed_where_there_is_no_schema(spark, tmp_path):
     (tmp_path / "events.jsonl").write_text('{"a":1,"b":{"c":"x"}}\n{"a":2\n{"a":3}\n')
     intake = ss.read_events(str(tmp_path / "events.jsonl"))
     assert intake.good.schema.simpleString() == "struct<a:bigint,b:struct<c:string>>"

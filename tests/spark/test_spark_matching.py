@@ -6,7 +6,7 @@ from pyspark.sql import functions as f
 
 from siftcast import Attribute, Matcher, Schema
 from siftcast import spark as ss
-from siftcast.model import DataError
+from siftcast.model import DataError, SiftcastError
 from siftcast.spark import matching
 from siftcast.spark.compiled import KEPT_MATCHERS, Shipment, _loaded, build_matcher
 
@@ -143,6 +143,38 @@ def test_results_larger_than_a_batch_may_be_are_cut(monkeypatch):
     assert all(piece["ids"].flatten().nbytes < 2 * matching.RESULT_BYTES for piece in later)
 
 
+def test_a_batch_whose_ids_fit_no_string_array_is_answered_in_pieces(monkeypatch):
+    """Events that match nothing make the next call large; what it brings is then cut by the bytes of its ids."""
+    monkeypatch.setattr(matching, "PIECE_BYTES", 2_000)
+    matcher = Matcher()
+    matcher.add_many((f"subscription-{number:0{number % 30}}", f"a >= {number}") for number in range(50))
+    rows = [-1] * 2_000 + list(range(60)) * 5
+    pieces = list(matching.match_batches(matcher, [pa.record_batch({"a": rows})], ["a"]))
+    assert pa.Table.from_batches(pieces)["a"].to_pylist() == rows
+    found = pa.Table.from_batches(pieces)["ids"].to_pylist()
+    assert [len(ids) for ids in found] == [max(0, min(row + 1, 50)) for row in rows]
+    assert all(sorted(ids) == sorted(matcher.match({"a": row})) for ids, row in zip(found, rows, strict=True))
+    assert all(sum(map(len, piece["ids"].flatten().to_pylist())) <= matching.PIECE_BYTES for piece in pieces)
+
+
+def test_how_large_ids_may_be_is_not_counted_in_32_bits(monkeypatch):
+    monkeypatch.setattr(matching, "PIECE_BYTES", 10_000)
+    matcher = Matcher()
+    matcher.add_many([("x" * 1_000_000, "a = 1"), ("y", "a >= 0"), ("z", "a >= 0")])
+    monkeypatch.setattr(matching, "ROWS_FIRST", 10_000)
+    rows = [2] * 6_000  # 12,000 matches of at most a megabyte each
+    pieces = list(matching.match_batches(matcher, [pa.record_batch({"a": rows})], ["a"]))
+    assert [piece.num_rows for piece in pieces] == [5_000, 1_000]
+
+
+def test_one_event_that_brings_more_than_a_piece_may_have_is_a_piece(monkeypatch):
+    monkeypatch.setattr(matching, "PIECE_BYTES", 10)
+    matcher = Matcher()
+    matcher.add_many((f"subscription-{number}", f"a >= {number}") for number in range(5))
+    pieces = list(matching.match_batches(matcher, [pa.record_batch({"a": [9, -1, 9]})], ["a"]))
+    assert [len(ids) for piece in pieces for ids in piece["ids"].to_pylist()] == [5, 0, 5]
+
+
 def test_a_process_loads_a_matcher_once_and_forgets_the_oldest():
     fetched = []
 
@@ -203,3 +235,39 @@ def test_counts_are_the_lengths_of_the_lists(spark, events, subscriptions):
 def test_counts_do_not_hide_a_column_of_the_events(spark, events, subscriptions):
     with pytest.raises(DataError, match="matched_count"):
         ss.match_counts(events.withColumn("matched_count", f.lit(1)), subscriptions)
+
+
+@pytest.mark.parametrize("names", [["Matched_Count", "price", "n"], ["price", "price", "n"]])
+def test_counts_are_as_strict_about_names_as_matches(events, subscriptions, names):
+    with pytest.raises(DataError, match=names[0]):
+        ss.match_counts(events.toDF(*names), subscriptions)
+
+
+def test_ids_of_any_type_are_written_alike_everywhere(spark, events):
+    """Spark and Arrow write doubles, decimals and times in two ways; one of them, Spark's, counts."""
+    rows = "double(1e10) AS id UNION ALL SELECT double(0.1)"
+    for select in (rows, "CAST(0 AS decimal(30,10)) AS id", "TIMESTAMP '2024-01-01 00:00:00' AS id"):
+        everyone = spark.sql(f"SELECT {select}").selectExpr("id", "'price < 95' AS filter")
+        expected = {row["id"] for row in everyone.selectExpr("string(id) AS id").collect()}
+        assert {row["subscription_id"] for row in ss.match(events, everyone).collect()} == expected
+        assert {row["subscription_id"] for row in ss.match_sharded(events, everyone).collect()} == expected
+        histories = ss.match_history(events, everyone, order_by="price").collect()
+        assert {row["subscription_id"]: len(row["events"]) for row in histories} == dict.fromkeys(expected, 2)
+
+
+def test_what_is_no_table_of_events_or_subscriptions_is_refused(spark, events, subscriptions):
+    with pytest.raises(DataError, match=r"not Intake; its events are `\.good`"):
+        ss.match(ss.Intake(events), subscriptions)
+    with pytest.raises(DataError, match=r"not Intake; its subscriptions are `\.good`"):
+        ss.match(events, ss.Intake(subscriptions))
+    with pytest.raises(DataError, match="no columns"):
+        ss.match(events.select(), subscriptions, "lists")
+    for kind in ("struct<a: int>", "array<int>", "binary"):
+        with pytest.raises(DataError, match="must hold texts or numbers as ids"):
+            ss.match(events, spark.createDataFrame([], f"id {kind}, filter string"))
+    with pytest.raises(DataError, match="two columns of the subscriptions are named 'dialect'"):
+        ss.match(events, spark.createDataFrame([], "id string, filter string, dialect string, dialect string"))
+    with pytest.raises(DataError, match="not compiled ones"):
+        ss.match_history(events, ss.compile_subscriptions(subscriptions), order_by="price")
+    with pytest.raises(SiftcastError, match="engine"):
+        ss.match_sharded(events, subscriptions, engine="foo")

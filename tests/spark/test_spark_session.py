@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pickle
 import threading
 import time
 from pathlib import Path
@@ -109,7 +110,10 @@ def test_spark_connect_gets_the_matcher_as_a_file(tmp_path, monkeypatch):
     (name,) = sent
     (tmp_path / name).write_bytes(sent[name])
     monkeypatch.setattr(compiled, "SparkFiles", SimpleNamespace(getRootDirectory=lambda: str(tmp_path)))
-    assert shipment.fetch() == b"the matcher"
+    assert pickle.loads(pickle.dumps(shipment.fetch))() == b"the matcher"
+    (tmp_path / name).unlink()
+    assert shipment.fetch() == b"the matcher"  # in the client, which has no such file
+    assert b"the matcher" not in pickle.dumps(shipment.fetch)
 
 
 def test_progress_is_told_while_a_job_runs(spark):

@@ -8,7 +8,7 @@ import pytest
 
 from siftcast.model import Attribute, DataError, Filter, Schema
 from siftcast.space import Box
-from siftcast.spark import SparkSession
+from siftcast.spark import Intake, SparkSession
 from siftcast.spark.statistics import Statistics, statistics
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -147,3 +147,24 @@ def test_missing_columns_are_named(spark: SparkSession) -> None:
         statistics(table, table, SCHEMA)
     with pytest.raises(DataError, match="'size'"):
         statistics(table, table.withColumnRenamed("id", "filter"), SCHEMA, weight="size")
+
+
+def test_ids_that_match_refuses_are_counted_apart(spark: SparkSession) -> None:
+    events = spark.createDataFrame([(1.0,)], "price double")
+    rows = [(None, "price > 1"), ("", "price > 1"), ("a", "price > 1"), ("a", "price > 2"), ("b", "price > 3")]
+    unreadable = spark.sql("SELECT 'c' AS id, CAST(X'7072ff' AS string) AS filter")
+    found = statistics(events, spark.createDataFrame(rows, "id string, filter string").union(unreadable), PRICES)
+    assert (found.subscriptions, found.rejected) == (2, 4)
+
+
+@pytest.mark.parametrize("weight", ["-1D", "double('nan')", "double('inf')", "CAST(null AS double)", "'heavy'"])
+def test_events_need_weights_that_are_numbers(spark: SparkSession, weight: str) -> None:
+    events = spark.sql(f"SELECT 1D AS price, {weight} AS w")
+    everyone = spark.createDataFrame([("a", "price > 1")], "id string, filter string")
+    with pytest.raises(DataError, match="weight"):
+        statistics(events, everyone, PRICES, weight="w")
+    with pytest.raises(DataError, match="not Intake"):
+        statistics(Intake(events), everyone, PRICES)  # type: ignore[arg-type]
+
+
+PRICES = Schema([Attribute("price", "float", (0.0, 10.0))])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,6 +119,43 @@ def test_a_file_that_changes_after_it_was_read_is_an_error(tmp_path):
         changelog.poll(journal)
 
 
+def test_a_file_that_keeps_its_size_may_be_touched_but_not_changed(tmp_path):
+    journal = Journal(tmp_path / "state")
+    path = tmp_path / "changes.jsonl"
+    path.write_text(add("a"))
+    changelog = FileChangelog(str(path))
+    journal.files.update(changelog.poll(journal).files)
+    os.utime(path, (1, 1))
+    assert changelog.poll(journal) == Poll()
+    path.write_text(add("b"))
+    with pytest.raises(DataError, match="has changed since it was read"):
+        changelog.poll(journal)
+
+
+def test_a_file_that_cannot_be_read_just_now_is_no_letter(tmp_path, monkeypatch):
+    """It is read again after a restart; only what a file holds makes it a letter."""
+    (tmp_path / "a.jsonl").write_text(add("a"))
+    (tmp_path / "b.jsonl.gz").write_bytes(b"no gzip")
+    changelog, journal = FileChangelog(str(tmp_path)), Journal(tmp_path / "_state")
+
+    def fail(_self, _path):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileChangelog, "_content", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            changelog.poll(journal)
+    first, second = changelog.poll(journal).rows
+    assert (first.id, isinstance(second, DeadLetter)) == ("a", True)
+
+
+def test_a_table_whose_texts_cannot_be_read_becomes_letters(tmp_path):
+    raw = pa.array([b"a = 1", b"a = '\xff'"]).view(pa.string())
+    rows = list(table_rows(pa.table({"op": ["add"] * 2, "id": ["x", "y"], "filter": raw, "version": [1, 1]})))
+    assert rows[0].id == "x"
+    assert (rows[1].reason, json.loads(rows[1].source)["filter"]) == ("not valid UTF-8", r"a = '\xff'")
+
+
 def test_a_file_that_is_broken_as_a_whole_is_one_letter(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 not really")
     (tmp_path / "notes.txt").write_text("hello")
@@ -208,6 +246,14 @@ def test_changes_are_made_by_version_and_those_that_do_not_fit_are_refused(spark
     late = standing.take([change("add", "z", "x = 1", 3)], {}, journal.version)
     assert "version 3 is closed" in late.refused[0].reason
     assert late.version == 3
+    standing.close()
+
+
+def test_a_row_that_is_refused_closes_no_version(spark):
+    standing = StandingSubscriptions(spark, None, "auto")
+    lot = standing.take([change("add", "a", "x = 1", 1), change("remove", "nobody", version=2**63 - 1)], {}, -1)
+    assert (lot.version, lot.version_read, len(lot.refused)) == (1, 2**63 - 1, 1)
+    assert not standing.take([change("replace", "a", "x = 2", 2)], {}, lot.version).refused
     standing.close()
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from siftcast import spark as ss
-from siftcast.spark import stream_batches
+from siftcast.spark import stream_batches, stream_output
+from siftcast.spark.stream_folders import write_once
 from siftcast.spark.stream_journal import Journal
 from siftcast.spark.stream_output import Receipts
 
@@ -92,6 +93,40 @@ def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(s
     assert sum(receipt.changes_in for receipt in receipts) == 4
     letters = ss.read_dead_letters(tmp_path / "output").collect()
     assert [(letter["batch"], json.loads(letter["source"])["id"]) for letter in letters] == [(1, "nobody")]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_start_that_was_cut_off_can_be_made_again(spark, tmp_path, monkeypatch, step):
+    """The description is written twice, to the checkpoint and to the output."""
+    for name in ("events", "changes"):
+        (tmp_path / name).mkdir()
+    move_in(tmp_path / "changes", "1.jsonl", [change("add", "x", "a = 1", 1)])
+    move_in(tmp_path / "events", "1.jsonl", [{"n": 1, "a": 1}])
+
+    def run():
+        ss.match_stream(
+            ss.read_event_stream(tmp_path / "events", SCHEMA),
+            tmp_path / "changes",
+            output=tmp_path / "output",
+            checkpoint=tmp_path / "checkpoint",
+            dead_letters=tmp_path / "letters",
+            trigger="available now",
+        ).await_termination()
+
+    written = []
+
+    def crash(path, content):
+        write_once(path, content)
+        written.append(path)
+        if len(written) == step:
+            raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_output, "write_once", crash)
+        with pytest.raises(Crash):
+            run()
+    run()
+    assert [row["n"] for row in ss.read_matches(tmp_path / "output").collect()] == [1]
 
 
 # -- between Spark's steps ---------------------------------------------------------------------------

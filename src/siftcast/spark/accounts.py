@@ -20,6 +20,7 @@ from siftcast.spark.errors import SparkError
 from siftcast.spark.intake import CORRUPT, FilePath, Intake, as_intake, good_rows
 from siftcast.spark.matching import IDS, match_places, shape
 from siftcast.spark.schemas import Output, check_event_columns
+from siftcast.spark.stream_output import options_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,9 @@ class MatchResult:
     def save(
         self, path: FilePath, *, rejected: FilePath | None = None, format: str = "parquet", mode: str = "error"
     ) -> MatchCounts:
-        """Writes the result, and what was refused as JSON lines if a path is given; counts while writing."""
+        """Writes the result (CSV with a header), and what was refused as JSON lines if a path is given; counts both."""
         counted = _Counted(self)
-        counted.matched.write.format(format).mode(mode).save(fspath(path))
+        counted.matched.write.format(format).options(**options_of(format)).mode(mode).save(fspath(path))
         counts = counted.counts()
         if rejected is not None and counts.events_rejected + counts.subscriptions_rejected:
             letters = self.rejected_subscriptions

@@ -21,7 +21,7 @@ import msgspec
 import pyarrow as pa
 
 from siftcast.model import SiftcastError, SubscriptionError
-from siftcast.spark.dead_letters import DeadLetter
+from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, escaped, table_texts
 
 OPS = ("add", "replace", "remove")
 COLUMNS = ("op", "id", "filter", "version")
@@ -49,22 +49,33 @@ class Change:
 ChangeRow = Change | DeadLetter
 
 
+class FileMark(msgspec.Struct, frozen=True):
+    """By what a file that was read is known again; the first streams kept its size alone, as a bare number."""
+
+    size: int
+    mtime_ns: int | None = None
+    digest: str | None = None
+
+
+Files = Mapping[str, FileMark | int]
+
+
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What is new in a changelog: its rows, and the files they are from with their sizes."""
+    """What is new in a changelog: its rows, and the files they are from."""
 
     rows: tuple[ChangeRow, ...] = ()
-    files: Mapping[str, int] = field(default_factory=dict)
+    files: Files = field(default_factory=dict)
 
 
 class ReadSoFar(Protocol):
     """What a stream has taken from its changelog."""
 
     @property
-    def version(self) -> int: ...
+    def version_read(self) -> int: ...
 
     @property
-    def files(self) -> Mapping[str, int]: ...
+    def files(self) -> Files: ...
 
     @property
     def rows(self) -> int: ...
@@ -133,16 +144,19 @@ def _letter(reason: str, source: str) -> DeadLetter:
 
 def table_rows(table: pa.Table) -> Iterator[ChangeRow]:
     """The rows of a table, in its order."""
-    for batch in table.to_batches(max_chunksize=10_000):
+    texts, readable = table_texts(table)
+    good = iter(readable)
+    for batch in texts.to_batches(max_chunksize=10_000):
         for fields in batch.to_pylist():
-            yield _judged(fields, msgspec.json.encode(fields, enc_hook=str).decode())
+            source = msgspec.json.encode(fields, enc_hook=str).decode()
+            yield _judged(fields, source) if next(good) else _letter(NOT_UTF8, source)
 
 
 def json_rows(content: bytes) -> Iterator[ChangeRow]:
     """JSON lines, in their order; blank ones count for nothing."""
     for line, text in _lines(content):
         if text is None:
-            yield _letter("not valid UTF-8", line.decode(errors="replace"))
+            yield _letter(NOT_UTF8, escaped(line))
             continue
         try:
             fields = _decode(text)
@@ -157,7 +171,7 @@ def csv_rows(content: bytes) -> Iterator[ChangeRow]:
     header: list[str] | None = None
     for line, text in _lines(content):
         if text is None:
-            yield _letter("not valid UTF-8", line.decode(errors="replace"))
+            yield _letter(NOT_UTF8, escaped(line))
             continue
         try:
             cells = next(csv.reader([text], strict=True), [])

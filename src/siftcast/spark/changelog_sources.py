@@ -1,8 +1,9 @@
 """Where a changelog lies: in files that are added to a folder, or in a table of Spark's catalogue.
 
 Files are read by the driver alone, with Arrow, which also knows s3:, gs: and hdfs:. A Spark job for each look would
-cost as much as a small micro-batch. A file is read once, when it is first seen, and never again: it may be deleted
-afterwards, but not changed, and is to be moved into the folder whole, as for Spark's own file streams.
+cost as much as a small micro-batch. A file is read once, when it is first seen: it may be deleted afterwards, but not
+changed, and is to be moved into the folder whole, as for Spark's own file streams. A file whose time has changed but
+not its size is compared by a hash: files that are copied back get a new time.
 
 A table has no files that are its own, so there the version says what is new: rows above the last one. How many rows
 there are tells whether others came as well, with a version that has been applied already; those are found by comparing
@@ -11,6 +12,7 @@ with what was read before, and refused later on.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -23,11 +25,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from siftcast.model import DataError
-from siftcast.spark.changelog import COLUMNS, Changelog, ChangeRow, Poll, ReadSoFar, csv_rows, json_rows, table_rows
+from siftcast.spark.changelog import (
+    COLUMNS,
+    Changelog,
+    ChangeRow,
+    FileMark,
+    Poll,
+    ReadSoFar,
+    csv_rows,
+    json_rows,
+    table_rows,
+)
 from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.intake import format_of
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 _FORMATS = ("json", "csv", "parquet", "orc")
 
 
@@ -50,6 +63,7 @@ class FileChangelog:
 
     def __init__(self, path: str, format: str | None = None) -> None:
         self._format = format
+        self._unchanged: dict[str, int] = {}  # files with another time than when they were read, and that time
         try:
             self._files, self._root = pa.fs.FileSystem.from_uri(path)
         except (pa.ArrowInvalid, OSError) as error:
@@ -58,21 +72,37 @@ class FileChangelog:
     def poll(self, known: ReadSoFar) -> Poll:
         """The rows of new files, file by file in the order of their names."""
         rows: list[ChangeRow] = []
-        sizes: dict[str, int] = {}
+        marks: dict[str, FileMark] = {}
         for info in self._list():
             before = known.files.get(info.path)
-            if before is None:
-                try:
-                    rows += self._read(info.path)
-                except FileNotFoundError:  # it has gone again
-                    continue
-                sizes[info.path] = info.size
-            elif before != info.size:
-                raise DataError(
-                    f"{info.path} has changed since it was read ({before:,} bytes then, {info.size:,} now), so changes "
-                    "could be lost; write new ones into a new file, and restore or delete this one"
-                )
-        return Poll(tuple(rows), sizes)
+            try:
+                if before is None:
+                    content = self._content(info.path)
+                    rows += self._rows(info.path, content)
+                    marks[info.path] = FileMark(info.size, info.mtime_ns, _digest(content))
+                elif self._has_changed(info, before if isinstance(before, FileMark) else FileMark(before)):
+                    raise DataError(
+                        f"{info.path} has changed since it was read, so changes could be lost; write new ones into a "
+                        "new file, and restore or delete this one"
+                    )
+            except FileNotFoundError:  # it has gone again
+                continue
+        return Poll(tuple(rows), marks)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files are, if this machine sees them."""
+        return Path(self._root) if isinstance(self._files, pa.fs.LocalFileSystem) else None
+
+    def _has_changed(self, info: pa.fs.FileInfo, before: FileMark) -> bool:
+        if info.size != before.size:
+            return True
+        if before.digest is None or info.mtime_ns in (before.mtime_ns, self._unchanged.get(info.path)):
+            return False
+        if _digest(self._content(info.path)) != before.digest:
+            return True
+        self._unchanged[info.path] = info.mtime_ns
+        return False
 
     def _list(self) -> list[pa.fs.FileInfo]:
         top = self._files.get_file_info(self._root)
@@ -88,19 +118,34 @@ class FileChangelog:
         parts = PurePosixPath(path).relative_to(self._root).parts
         return not any(part.startswith((".", "_")) for part in parts) and not path.endswith(_UNFINISHED)
 
-    def _read(self, path: str) -> list[ChangeRow]:
+    def _content(self, path: str) -> bytes:
+        """A file as it lies there. That this fails says nothing about the file: the stream ends, and may try again."""
+        with self._files.open_input_stream(path, compression=None) as stream:
+            return stream.read()  # type: ignore[no-any-return]
+
+    def _rows(self, path: str, content: bytes) -> list[ChangeRow]:
         """The rows of a file; one that is broken as a whole becomes one letter."""
         try:
             kind = self._format or format_of(path)
             if kind in ("parquet", "orc"):
-                with self._files.open_input_file(path) as file:
-                    return list(table_rows((pa.parquet if kind == "parquet" else pa.orc).read_table(file)))
-            with self._files.open_input_stream(path, compression="detect") as stream:
-                return list((json_rows if kind == "json" else csv_rows)(stream.read()))
-        except FileNotFoundError:
-            raise
-        except (DataError, pa.ArrowException, OSError) as error:
+                table = (pa.parquet if kind == "parquet" else pa.orc).read_table(pa.BufferReader(content))
+                return list(table_rows(table))
+            return list((json_rows if kind == "json" else csv_rows)(_unpacked(path, content)))
+        except (DataError, pa.ArrowException, OSError) as error:  # an OSError is what broken gzip raises
             return [DeadLetter("subscriptions", DataError.code, f"the file cannot be read: {error}", path)]
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _unpacked(path: str, content: bytes) -> bytes:
+    """What a file that its name calls compressed holds."""
+    packed = _PACKED.get(PurePosixPath(path).suffix)
+    if packed is None:
+        return content
+    with pa.CompressedInputStream(pa.BufferReader(content), packed) as stream:
+        return stream.read()  # type: ignore[no-any-return]
 
 
 class TableChangelog:
@@ -124,7 +169,7 @@ class TableChangelog:
             raise DataError(
                 f"the table {self._name} has {total:,} rows, but {known.rows:,} were read; it may only grow"
             )
-        is_new = f.coalesce(f.col("version").try_cast("bigint") > known.version, f.lit(False))
+        is_new = f.coalesce(f.col("version").try_cast("bigint") > known.version_read, f.lit(False))
         rows = list(_collected(table.where(is_new)))
         if known.rows + len(rows) < total:
             rows += _without(_collected(table.where(~is_new)), known.sources())

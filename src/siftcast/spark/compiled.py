@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 from pyspark import SparkFiles
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
 
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.spark.dead_letters import DeadLetter, dead_letter_frame
+from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, dead_letter_frame, table_texts
+from siftcast.spark.schemas import check_frame
 from siftcast.spark.session import is_connect
 
 if TYPE_CHECKING:
@@ -93,13 +96,10 @@ def compile_subscriptions(
     engine: str = "auto",
 ) -> CompiledSubscriptions:
     """Collects and indexes subscriptions; with a schema, filters that do not fit it are refused."""
-    if subscriptions.isStreaming:
-        raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
+    check_subscriptions(subscriptions, id_column, filter_column)
     names = subscriptions.columns
-    for name in (id_column, filter_column):
-        if names.count(name) != 1:
-            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
-    table = subscriptions.toArrow()
+    columns = [text_column(names, name) if name == id_column else placed_column(names, name) for name in names]
+    table = placed(subscriptions).select(*columns).toArrow().rename_columns(names)
     matcher, rejections = build_matcher(table, id_column, filter_column, schema, engine)
     spark = subscriptions.sparkSession
     shipment = ship(spark, matcher.to_bytes())
@@ -107,9 +107,44 @@ def compile_subscriptions(
     return CompiledSubscriptions(spark, shipment, len(matcher), tuple(rejections), fingerprint)
 
 
-def _fingerprint(table: pa.Table, names: tuple[str, ...]) -> str:
-    content = [table[name].to_pylist() for name in names if name in table.column_names]
-    return hashlib.blake2b(msgspec.json.encode(content, enc_hook=str), digest_size=16).hexdigest()
+def _fingerprint(table: pa.Table, names: Sequence[str]) -> str:
+    columns = [table[name] for name in names if name in table.column_names]
+    # As bytes, since texts may be none: Spark lets any bytes pass.
+    content = [each.cast(pa.binary()) if pa.types.is_string(each.type) else each for each in columns]
+    encoded = msgspec.msgpack.encode([each.to_pylist() for each in content], enc_hook=str)
+    return hashlib.blake2b(encoded, digest_size=16).hexdigest()
+
+
+def check_subscriptions(subscriptions: DataFrame, id_column: str, filter_column: str) -> None:
+    """Raises DataError unless this is a table with the columns of subscriptions."""
+    check_frame(subscriptions, "subscriptions")
+    if subscriptions.isStreaming:
+        raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
+    names = subscriptions.columns
+    for name in (id_column, filter_column):
+        if names.count(name) != 1:
+            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(f"two columns of the subscriptions are named '{repeated}'; rename one of them")
+    kind = subscriptions.schema[id_column].dataType
+    if not isinstance(kind, t.AtomicType) or isinstance(kind, t.BinaryType):
+        raise DataError(f"the column '{id_column}' must hold texts or numbers as ids, not {kind.simpleString()}")
+
+
+def placed(rows: DataFrame) -> DataFrame:
+    """The same columns as c0, c1, …: Spark takes dots in names for paths, and upper and lower case for equal."""
+    return rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
+
+
+def placed_column(names: Sequence[str], name: str) -> Column:
+    """A column of `placed` rows by the name that it had."""
+    return fn.col(f"c{names.index(name)}")
+
+
+def text_column(names: Sequence[str], id_column: str) -> Column:
+    """The ids of `placed` subscriptions as texts, always made by Spark: Arrow writes some numbers otherwise."""
+    return placed_column(names, id_column).cast("string")
 
 
 def build_matcher(
@@ -119,21 +154,29 @@ def build_matcher(
 
     Most tables are good, so the whole is tried first; only if that fails are the rows looked at one by one.
     """
-    ids = table[id_column].cast(pa.string())
+    table, readable = table_texts(table)
+    ids = table[id_column]
     columns = {"id": ids, "filter": table[filter_column]}
     if "dialect" in table.column_names:
         columns["dialect"] = table["dialect"]
     plain = pa.table(columns)
-    if ids.null_count == 0 and pa.types.is_string(plain["filter"].type) and plain["filter"].null_count == 0:
+    if (
+        all(readable)
+        and ids.null_count == 0
+        and pa.types.is_string(plain["filter"].type)
+        and plain["filter"].null_count == 0
+    ):
         try:
             return Matcher.from_arrow(plain, engine, schema), []
         except (DataError, SubscriptionError):
             pass
-    good, rejections = _sift(plain, table, schema)
+    good, rejections = _sift(plain, table, readable, schema)
     return Matcher.from_arrow(plain.filter(pa.array(good, pa.bool_())), engine, schema), rejections
 
 
-def _sift(plain: pa.Table, source: pa.Table, schema: Schema | None) -> tuple[list[bool], list[DeadLetter]]:
+def _sift(
+    plain: pa.Table, source: pa.Table, readable: Sequence[bool], schema: Schema | None
+) -> tuple[list[bool], list[DeadLetter]]:
     """For each row whether it is a subscription, and the letters for those that are not; of one id the first counts."""
     good: list[bool] = []
     rejections: list[DeadLetter] = []
@@ -142,6 +185,8 @@ def _sift(plain: pa.Table, source: pa.Table, schema: Schema | None) -> tuple[lis
     dialects = plain["dialect"].to_pylist() if "dialect" in plain.column_names else [None] * len(texts)
     for row, (id, text, dialect) in enumerate(zip(plain["id"].to_pylist(), texts, dialects, strict=True)):
         try:
+            if not readable[row]:
+                raise SubscriptionError(NOT_UTF8)
             _check(id, text, dialect, taken, schema)
         except SiftcastError as error:
             rejections.append(DeadLetter("subscriptions", error.code, str(error), _row_text(source, row)))
@@ -181,7 +226,7 @@ def ship(spark: SparkSession, saved: bytes) -> Shipment:
             path = Path(folder) / name
             path.write_bytes(saved)
             spark.addArtifacts(str(path), file=True)
-        return Shipment(key, partial(_read_artifact, name))
+        return Shipment(key, _Artifact(name, saved))
     return Shipment(key, partial(_read_broadcast, spark.sparkContext.broadcast(saved)))
 
 
@@ -189,5 +234,17 @@ def _read_broadcast(broadcast: Broadcast[bytes]) -> bytes:
     return broadcast.value
 
 
-def _read_artifact(name: str) -> bytes:
-    return Path(os.path.join(SparkFiles.getRootDirectory(), name)).read_bytes()
+class _Artifact:
+    """A file of the session; the client, which has none, keeps what it sent, and that does not travel."""
+
+    def __init__(self, name: str, sent: bytes | None = None) -> None:
+        self._name = name
+        self._sent = sent
+
+    def __call__(self) -> bytes:
+        if self._sent is not None:
+            return self._sent
+        return Path(os.path.join(SparkFiles.getRootDirectory(), self._name)).read_bytes()
+
+    def __reduce__(self) -> tuple[type[_Artifact], tuple[str]]:
+        return _Artifact, (self._name,)

@@ -3,7 +3,7 @@
     input    "events" or "subscriptions"
     code     the stable code of an error of `model.errors`
     reason   for a person: what is wrong, and where
-    source   the row as it came: the line of a text file, or the row of a table as JSON
+    source   the row as it came: the line of a text file, or the row of a table as JSON; \\xNN is a byte that is no text
 
 Spark says which lines of a text file it cannot read, not why. The reasons are found afterwards, in Python, for the
 rejected lines alone, so that good lines cost nothing more.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model.values import parse_timestamp
@@ -26,6 +27,7 @@ from siftcast.spark.schemas import DEAD_LETTERS
 _ARROW = pa.schema([pa.field(field.name, pa.string(), nullable=False) for field in DEAD_LETTERS.fields])
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _BITS: dict[type[t.DataType], int] = {t.ByteType: 8, t.ShortType: 16, t.IntegerType: 32, t.LongType: 64}
+NOT_UTF8 = "not valid UTF-8"
 _UNFIT = "it does not fit the schema"
 _decode = msgspec.json.Decoder().decode
 
@@ -50,17 +52,55 @@ def dead_letter_frame(spark: SparkSession, letters: Sequence[DeadLetter]) -> Dat
 
 
 def letters_of(lines: DataFrame, input: str, code: str, explain: Callable[[str], str]) -> DataFrame:
-    """A table with one column of rejected texts as dead letters."""
+    """A table whose first column has rejected texts as dead letters."""
+    first, *others = (f"c{place}" for place in range(len(lines.columns)))
+    raw = lines.toDF(first, *others).select(fn.col(first).cast("binary").alias(first), *others)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            sources = batch.column(0).to_pylist()
-            rows = [(input, code, explain(source), source) for source in sources]
+            rows = [(input, code, *_explained(source, explain)) for source in batch.column(0).to_pylist()]
             yield pa.RecordBatch.from_arrays(
                 [pa.array(column, pa.string()) for column in zip(*rows, strict=True)] or [[]] * 4, schema=_ARROW
             )
 
-    return lines.mapInArrow(run, DEAD_LETTERS)
+    return raw.mapInArrow(run, DEAD_LETTERS)
+
+
+def _explained(source: bytes, explain: Callable[[str], str]) -> tuple[str, str]:
+    """The reason and the source as a text."""
+    try:
+        text = source.decode()
+    except UnicodeDecodeError:
+        return NOT_UTF8, escaped(source)
+    return explain(text), text
+
+
+def escaped(text: bytes) -> str:
+    """Bytes as a text in which those that are not UTF-8 can be seen."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+def table_texts(table: pa.Table) -> tuple[pa.Table, list[bool]]:
+    """A table whose texts can be read, and for each row whether they could before: Spark lets any bytes pass."""
+    good = [True] * table.num_rows
+    for place, field in enumerate(table.schema):
+        if not pa.types.is_string(field.type) or _is_utf8(table.column(place)):
+            continue
+        raw = table.column(place).cast(pa.binary()).to_pylist()
+        texts = [None if each is None else escaped(each) for each in raw]
+        good = [
+            fine and (text is None or text.encode() == each) for fine, text, each in zip(good, texts, raw, strict=True)
+        ]
+        table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table, good
+
+
+def _is_utf8(column: pa.ChunkedArray) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 # -- reasons -----------------------------------------------------------------------------------------

@@ -33,6 +33,9 @@ def short_errors() -> Iterator[None]:
 
 def _first_lines(error: Exception, count: int) -> str:
     """What was said before the stack trace, without py4j's preface and the class of the exception."""
-    text = str(error).split("JVM stacktrace")[0].split("\n\tat ")[0]
+    whole = str(error)
+    text = whole.split("JVM stacktrace")[0].split("\n\tat ")[0]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("An error occurred while call")]
-    return "\n".join(re.sub(r"^: [\w.$]+: ", "", line) for line in lines[:count])
+    causes = re.findall(r"^Caused by: [\w.$]+: (.+)", whole, re.MULTILINE)
+    shown = [*lines[:count], *causes[-1:]] if "FAILED_READ_FILE" in text else lines[:count]  # it names the file alone
+    return "\n".join(re.sub(r"^: [\w.$]+: ", "", line) for line in shown)

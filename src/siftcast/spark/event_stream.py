@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from siftcast.model import DataError, Schema
 from siftcast.spark.dead_letters import explain_csv
-from siftcast.spark.intake import CORRUPT, Intake, RowSchema, format_of, parse_events
+from siftcast.spark.intake import CORRUPT, CSV_OPTIONS, Intake, RowSchema, format_of, parse_events
 from siftcast.spark.schemas import spark_type
 from siftcast.spark.session import active_session, session
 
@@ -30,7 +31,8 @@ def read_event_stream(
 
     Without a format the name of the folder says it, as in `events.csv/`, or it is JSON lines. A schema (Siftcast's,
     Spark's or a DDL text) is needed, because the files that will come cannot be looked at; CSV has its columns in that
-    order. Bad lines become dead letters. Files are to be moved into the folder whole.
+    order, and a file with another header ends the stream. Bad lines become dead letters. Files are to be moved into the
+    folder whole.
 
     The first micro-batch after a crash may have more files than `files_per_batch_max`: Spark then takes those that it
     had chosen and the next ones together.
@@ -41,14 +43,15 @@ def read_event_stream(
     reader = spark.readStream
     if files_per_batch_max is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch_max)
+    folder = None if "://" in str(path) else Path(path).absolute()
     if kind == "json":
-        return parse_events(reader.text(str(path)).where(f.trim("value") != ""), wanted)
+        return replace(parse_events(reader.text(str(path)).where(f.trim("value") != ""), wanted), folder=folder)
     if kind != "csv":
-        return Intake(reader.schema(wanted).format(kind).load(str(path)), "events")
+        return Intake(reader.schema(wanted).format(kind).load(str(path)), "events", folder=folder)
     marked = StructType([*wanted.fields, StructField(CORRUPT, StringType())])
-    options = {"header": "true", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    rows = reader.schema(marked).options(**options).csv(str(path))
-    return Intake(rows, "events", partial(explain_csv, schema=wanted))
+    options = {"header": "true", "enforceSchema": "false", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    rows = reader.schema(marked).options(**options, **CSV_OPTIONS).csv(str(path))
+    return Intake(rows, "events", partial(explain_csv, schema=wanted), folder)
 
 
 def _columns(schema: RowSchema) -> StructType:

@@ -3,6 +3,7 @@
 Pairs of events and subscriptions can outnumber both tables by far, so they are never all kept. Each task matches its
 batches and holds, for every subscription, the k newest so far; whenever it has gathered enough new pairs it sorts and
 throws the rest away. What the tasks send is at most k rows each for a subscription, and Spark ranks those once more.
+Until then a subscription is its number in the matcher: ids are texts, which come to gigabytes where much matches.
 
 Newest is by a column of the events. Events that tie there are ordered by a hash of all their columns, so that the
 answer does not depend on how the table is cut into tasks. Cost: one match of every event; memory in a task
@@ -21,11 +22,14 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
-from siftcast.spark.compiled import Shipment, compile_subscriptions
+from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions, placed, text_column
+from siftcast.spark.matched_numbers import MatchedRows, match_numbers, subscription_ids
+from siftcast.spark.matching import places_of
+from siftcast.spark.schemas import check_columns, check_frame
 
 ORDER_COLUMNS = ("event_id", "time", "timestamp")
 _PAIRS_GATHERED = 1_000_000
-_ROWS_MATCHED = 8_192
+_ROWS_SENT = 8_192
 _ORDER, _TIE = "siftcast_order", "siftcast_tie"
 
 Batches = Iterator[pa.RecordBatch]
@@ -48,34 +52,40 @@ def match_history(
     """
     if last < 1:
         raise DataError(f"a history holds at least one event, not {last}")
+    check_frame(events, "events")
+    check_columns(events.columns)
+    if isinstance(subscriptions, CompiledSubscriptions):
+        raise DataError("histories need the table of the subscriptions, not compiled ones")
     order = _order_column(events, order_by)
     compiled = compile_subscriptions(subscriptions, schema=schema, engine=engine)
     compiled.check()
+    names = events.columns
+    places = places_of(names)
+    unnamed = placed(events)
     kind = events.schema[order].dataType
-    newest = fn.col(f"`{order}`")
+    newest = fn.col(places[names.index(order)])
     if isinstance(kind, t.FloatType | t.DoubleType):
         newest = fn.when(~fn.isnan(newest), newest)
-    tie = fn.xxhash64(fn.to_json(fn.struct("*"))) if events.columns else fn.lit(0)
-    keyed = events.withColumns({_ORDER: newest, _TIE: tie})
+    keyed = unnamed.withColumns({_ORDER: newest, _TIE: fn.xxhash64(fn.to_json(fn.struct("*")))})
     form = t.StructType(
         [
             t.StructField("subscription_id", t.StringType()),
             t.StructField(_ORDER, kind),
             t.StructField(_TIE, t.LongType()),
-            t.StructField("event", events.schema),
+            t.StructField("event", unnamed.schema),
         ]
     )
-    found = keyed.mapInArrow(_task(compiled.shipment, last, _PAIRS_GATHERED), form)
+    found = keyed.mapInArrow(_task(compiled.shipment, names, last, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_TIE).desc()]
     ranked = found.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription_id").orderBy(*by_age)))
     kept = ranked.where(fn.col("rank") <= last)
     # By rank alone: a struct with a map in it has no order of its own.
     gathered = fn.array_sort(fn.collect_list(fn.struct("rank", "event")), lambda one, two: one["rank"] - two["rank"])
     lists = kept.groupBy("subscription_id").agg(fn.transform(gathered, lambda each: each["event"]).alias("events"))
-    everyone = subscriptions.select(fn.col("id").cast("string").alias("subscription_id"))
-    none = fn.array().cast(t.ArrayType(events.schema))
+    everyone = placed(subscriptions).select(text_column(subscriptions.columns, "id").alias("subscription_id"))
+    named = t.ArrayType(events.schema)
     return everyone.join(lists, "subscription_id", "left").select(
-        "subscription_id", fn.coalesce("events", none).alias("events")
+        "subscription_id", fn.coalesce(fn.col("events").cast(named), fn.array().cast(named)).alias("events")
     )
 
 
@@ -96,51 +106,49 @@ def _order_column(events: DataFrame, order_by: str | None) -> str:
     return order_by
 
 
-def _task(shipment: Shipment, last: int, most: int) -> Callable[[Batches], Batches]:
+def _task(shipment: Shipment, names: list[str], last: int, most: int) -> Callable[[Batches], Batches]:
     def newest(batches: Batches) -> Batches:
         matcher = shipment.load()
         gathered: list[pa.Table] = []  # the first is what was kept the last time, if any
         new = 0
-        for batch in batches:
-            for start in range(0, batch.num_rows, _ROWS_MATCHED):
-                rows = pa.Table.from_batches([batch.slice(start, _ROWS_MATCHED)])
-                matched = matcher.match_batch(rows.drop_columns([_ORDER, _TIE]))
-                gathered.append(_newest_pairs(_pairs(matched, rows), last))
-                new += gathered[-1].num_rows
-                if new >= most:
-                    gathered, new = [_newest_pairs(pa.concat_tables(gathered), last)], 0
+        for found in match_numbers(matcher, batches, names, extra=2):
+            gathered.append(_newest_of_batch(found, last))
+            new += gathered[-1].num_rows
+            if new >= most:
+                gathered, new = [_newest_pairs(pa.concat_tables(gathered), last)], 0
         if gathered:
-            yield from _newest_pairs(pa.concat_tables(gathered), last).to_batches(max_chunksize=_ROWS_MATCHED)
+            ids = subscription_ids(matcher)
+            for batch in _newest_pairs(pa.concat_tables(gathered), last).to_batches(max_chunksize=_ROWS_SENT):
+                named = ids.take(batch.column(_SUBSCRIPTION))
+                yield pa.RecordBatch.from_arrays([named, *batch.columns[1:]], ["subscription_id", *_COLUMNS[1:]])
 
     return newest
 
 
-def _pairs(lists: pa.ChunkedArray, rows: pa.Table) -> pa.Table:
-    """A row for each match: subscription, order, tie, and the event as a struct."""
-    combined = _one(lists)
-    parents = pc.list_parent_indices(combined)
-    names = [name for name in rows.column_names if name not in (_ORDER, _TIE)]
-    events = pa.StructArray.from_arrays(
-        [_one(rows[name]) for name in names], fields=[rows.schema.field(name) for name in names]
-    )
-    columns = {
-        "subscription_id": pc.list_flatten(combined).dictionary_decode(),
-        _ORDER: _one(rows[_ORDER]).take(parents),
-        _TIE: _one(rows[_TIE]).take(parents),
-        "event": events.take(parents),
-    }
-    return pa.table(columns)
+_SUBSCRIPTION = "subscription"
+_COLUMNS = [_SUBSCRIPTION, _ORDER, _TIE, "event"]
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+def _newest_of_batch(found: MatchedRows, last: int) -> pa.Table:
+    """A row for each match that may count: subscription, order, tie, and the event as a struct."""
+    columns = found.events.columns
+    rows = pa.array(found.rows)
+    keys = [pa.array(found.subscriptions, pa.int32()), *(column.take(rows) for column in columns[-2:])]
+    kept = _newest(pa.table(keys, _COLUMNS[:-1]), last)
+    events = pa.StructArray.from_arrays(columns[:-2], fields=list(found.events.schema)[:-2])
+    return pa.table([*(key.take(kept) for key in keys), events.take(rows.take(kept))], _COLUMNS)
 
 
 def _newest_pairs(pairs: pa.Table, last: int) -> pa.Table:
     """At most `last` rows for each subscription, the newest."""
-    keys = [("subscription_id", "ascending"), (_ORDER, "descending"), (_TIE, "descending")]
-    order = pc.sort_indices(pairs.drop_columns(["event"]), sort_keys=keys)  # nulls and NaN come last
-    codes = _one(pairs["subscription_id"]).dictionary_encode().indices.to_numpy()[order.to_numpy()]
+    return pairs.take(_newest(pairs.drop_columns(["event"]), last))
+
+
+def _newest(keys: pa.Table, last: int) -> pa.Array:
+    """Which rows those are."""
+    by_age = [(_SUBSCRIPTION, "ascending"), (_ORDER, "descending"), (_TIE, "descending")]
+    order = pc.sort_indices(keys, sort_keys=by_age)  # nulls come last
+    codes = keys[_SUBSCRIPTION].to_numpy()[order.to_numpy()]
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
     rank = np.arange(len(codes)) - np.repeat(begins, np.diff(begins, append=len(codes)))
-    return pairs.take(order.filter(pa.array(rank < last)))
+    return order.filter(pa.array(rank < last))

@@ -38,9 +38,12 @@ class IdTexts:
         self._copied = 0
         self._words: Any = None
         self._lengths: Any = None
-        offsets = _offsets(table)
-        longest = int(np.diff(offsets).max()) if len(table) else 0
-        self._word_count = max(1, -(-longest // WORD_BYTES))
+        self.longest = int(self.lengths().max(initial=0))
+        self._word_count = max(1, -(-self.longest // WORD_BYTES))
+
+    def lengths(self) -> Any:
+        """The length of each id in bytes."""
+        return np.diff(_offsets(self.table))
 
     def decode(self, ids: pa.DictionaryArray) -> pa.StringArray:
         """Ids of this table, none of which is null, as strings."""
@@ -68,12 +71,16 @@ class IdTexts:
 _last: list[IdTexts] = []
 
 
-def texts_of(ids: pa.DictionaryArray) -> pa.StringArray:
-    """Ids as strings. The table that was used last is remembered: a worker has one for many batches and tasks."""
-    table = ids.dictionary
+def texts_for(table: pa.StringArray) -> IdTexts:
+    """The texts of a table. The one that was used last is remembered: a worker has one for many batches and tasks."""
     if not _last or not _same(_last[0].table, table):
         _last[:] = [IdTexts(table)]
-    return _last[0].decode(ids)
+    return _last[0]
+
+
+def texts_of(ids: pa.DictionaryArray) -> pa.StringArray:
+    """Ids as strings."""
+    return texts_for(ids.dictionary).decode(ids)
 
 
 def _same(known: pa.StringArray, table: pa.StringArray) -> bool:

@@ -5,7 +5,8 @@ match. An `Intake` keeps such rows apart: `good` has the rows that were read, `r
 and every line that came in is in exactly one of the two.
 
 Lines are read as text and parsed by `from_json` and its like, not by Spark's file readers: those keep the text of a
-bad line only if other columns are asked for too, and so could not be counted.
+bad line only if other columns are asked for too, and so could not be counted; and they replace bytes that are not UTF-8
+without a word.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike, fspath
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -28,6 +29,9 @@ from siftcast.spark.session import active_session, session
 
 CORRUPT = "_siftcast_corrupt"
 FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".orc": "orc"}
+CSV_OPTIONS = {"quote": '"', "escape": '"'}  # a quote within quotes is doubled (RFC 4180), not escaped
+_PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+_END = "siftcast-f3b1c0de"  # what no text holds by chance
 _CODES = {"events": "event", "subscriptions": "subscription"}
 FilePath = str | PathLike[str]
 RowSchema = StructType | Schema | str | None
@@ -44,6 +48,7 @@ class Intake:
     rows: DataFrame
     input: str = "events"
     explain: Callable[[str], str] = field(default=_no_reason)
+    folder: Path | None = None  # from which a stream takes its files, if this machine sees it
 
     @property
     def good(self) -> DataFrame:
@@ -79,7 +84,8 @@ def read_events(
 ) -> Intake:
     """Events from files: JSON lines, CSV with a header, Parquet, ORC, or any other format that Spark knows.
 
-    The schema may be Siftcast's, Spark's or a DDL text; without one, Spark looks at the data to guess it.
+    The schema may be Siftcast's, Spark's or a DDL text; columns that are not in it come along. What no schema says,
+    neither a file's own nor this one, Spark guesses from a look at all the data.
     """
     return _read(spark or active_session() or session(), fspath(path), format, _struct(schema), "events")
 
@@ -118,43 +124,102 @@ def format_of(path: str) -> str:
 
 def _read(spark: SparkSession, path: str, format: str | None, schema: StructType | None, input: str) -> Intake:
     kind = {"jsonl": "json", "ndjson": "json"}.get(format or "", format) or format_of(path)
-    if kind in ("json", "csv"):
+    if kind == "csv":
+        return _parse_csv(spark.read.text(path), schema, input)
+    described = schema if input == "events" else None
+    if kind == "json":
         lines = spark.read.text(path).where(f.trim("value") != "")
-        return (_parse_json if kind == "json" else _parse_csv)(lines, schema, input)
+        if described is not None:
+            schema = _joined(described, _guessed_json(lines))
+        return _parse_json(lines, schema, input)
     reader = spark.read.format(kind)
+    rows = reader.load(path)
     # A table knows its own columns; for subscriptions it may have fewer or more than we know.
-    return Intake((reader if schema is None or input == "subscriptions" else reader.schema(schema)).load(path), input)
+    return Intake(rows if described is None else reader.schema(_joined(described, rows.schema)).load(path), input)
+
+
+def _joined(described: StructType, there: StructType) -> StructType:
+    """What was described, and behind it what is there besides; upper and lower case are equal, as for Spark."""
+    known = {each.name.lower(): each.dataType for each in there.fields}
+    fields = []
+    for each in described.fields:
+        found = known.get(each.name.lower())
+        both = isinstance(each.dataType, StructType) and isinstance(found, StructType)
+        fields.append(StructField(each.name, _joined(each.dataType, found)) if both else each)  # type: ignore[arg-type]
+    names = {each.name.lower() for each in fields}
+    return StructType([*fields, *(each for each in there.fields if each.name.lower() not in names)])
+
+
+def _guessed_json(lines: DataFrame) -> StructType:
+    return _without_corrupt(lines.sparkSession.read.json(lines).schema)
 
 
 def _parse_json(lines: DataFrame, schema: StructType | None, input: str) -> Intake:
     if schema is None:
-        schema = _without_corrupt(lines.sparkSession.read.json(lines).schema)
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    parsed = lines.select("value", f.from_json("value", _with_corrupt(schema), options).alias("row"))
-    # Some texts that are no object, such as "null", come back without a row and without a complaint; and of a text that
-    # goes on behind the object Spark reads the object alone, which would lose the second one on a line.
-    text = f.coalesce("value", f.lit(""))
-    alone = f.json_array_length(f.concat(f.lit("["), "value", f.lit("]"))).eqNullSafe(1)
-    goes_on = ~f.rtrim("value").endswith("}") | (f.col("value").rlike(r"\}\s*,?\s*\{") & ~alone)
-    corrupt = f.when(f.col("row").isNull() | goes_on, text).otherwise(f.col(f"row.{CORRUPT}"))
+        schema = _guessed_json(lines)
+    parsed = lines.select("value", f.from_json("value", _with_corrupt(schema), _PERMISSIVE).alias("row"))
+    # Some texts that are no object, such as "null", come back without a row and without a complaint.
+    refused = f.col("row").isNull() | ~f.is_valid_utf8("value") | _goes_on("value")
+    corrupt = f.when(refused, f.coalesce("value", f.lit(""))).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in schema.names]
     return Intake(parsed.select(*columns, corrupt.alias(CORRUPT)), input, partial(explain_json, schema=schema))
 
 
-def _parse_csv(lines: DataFrame, schema: StructType | None, input: str) -> Intake:
-    first = lines.first()
-    if first is None:
-        raise DataError("the CSV has no header: its first line must name the columns")
-    names = next(csv.reader([first["value"].removeprefix("\ufeff")]), [])
-    reader = lines.sparkSession.read.option("header", True)
+def _goes_on(column: str) -> Column:
+    """Whether there is anything behind the object: Spark reads the first alone, which would lose a second one.
+
+    A text with one closing brace tells at once. Another is read again, as the first of two in an array whose second we
+    know: whatever else is there, the array is broken or has other members.
+    """
+    both = f.concat(f.lit("["), column, f.lit(f',{{"end":"{_END}"}}]'))
+    read = f.from_json(both, "array<struct<end: string>>")
+    alone = (f.size(read) == 2) & (read[1]["end"] == _END)
+    return ~f.rtrim(column).endswith("}") | (f.col(column).rlike(r"(?s)\}.*\}") & ~f.coalesce(alone, f.lit(False)))
+
+
+def _parse_csv(text: DataFrame, schema: StructType | None, input: str) -> Intake:
+    headers = _csv_headers(text)
+    names = _cells(headers[0])
+    lines = text.where((f.trim("value") != "") & ~f.col("value").isin(headers))
     if schema is None:
-        schema = _without_corrupt(reader.option("inferSchema", True).csv(lines).schema)
+        # The header is one of the texts, once: without it Spark would take a line of data for one.
+        reader = lines.sparkSession.read.options(inferSchema="true", **CSV_OPTIONS)
+        guessed = reader.csv(lines).schema.fields
+        schema = StructType([StructField(name, each.dataType) for name, each in zip(names, guessed, strict=False)])
     known = {each.name: each.dataType for each in schema.fields}
     # Cells go by position, so the types are put into the order of the header; a column nobody described is text.
     placed = StructType([StructField(name, known.get(name, StringType())) for name in names])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    rows = reader.options(**options).schema(_with_corrupt(placed)).csv(lines)
+    row = f.from_csv("value", _with_corrupt(placed).json(), _PERMISSIVE | CSV_OPTIONS).alias("row")
+    bad = f.when(~f.is_valid_utf8("value"), f.col("value")).otherwise(f.col(f"row.{CORRUPT}"))
+    columns = [f.col("row").getField(name).alias(name) for name in names]
+    rows = lines.select("value", row).select(*columns, bad.alias(CORRUPT))
     return Intake(rows, input, partial(explain_csv, schema=placed))
+
+
+def _csv_headers(text: DataFrame) -> list[str]:
+    """The first lines of all files, each once; raises DataError unless they name the same columns."""
+    lines = text.where(f.trim("value") != "")
+    if len(text.inputFiles()) == 1:
+        first = lines.first()
+        firsts = [] if first is None else [("", first["value"])]
+    else:
+        place = f.struct("_metadata.file_block_start", f.monotonically_increasing_id())
+        by_file = lines.select(f.col("_metadata.file_path").alias("file"), "value", place.alias("place"))
+        rows = by_file.groupBy("file").agg(f.min_by("value", "place").alias("value")).orderBy("file").collect()
+        firsts = [(row["file"], row["value"]) for row in rows]
+    if not firsts:
+        raise DataError("the CSV has no header: its first line must name the columns")
+    for file, line in firsts:
+        if _cells(line) != _cells(firsts[0][1]):
+            raise DataError(
+                f"{file} has the columns {', '.join(_cells(line))}, but {firsts[0][0]} has "
+                f"{', '.join(_cells(firsts[0][1]))}; read files with different headers one by one"
+            )
+    return list(dict.fromkeys(line for _, line in firsts))
+
+
+def _cells(header: str) -> list[str]:
+    return next(csv.reader([header.removeprefix("\ufeff")]), [])
 
 
 def _struct(schema: RowSchema) -> StructType | None:

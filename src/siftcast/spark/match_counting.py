@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
-from siftcast.model import DataError, Schema
+from siftcast.model import Schema
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
-from siftcast.spark.matching import places_of
+from siftcast.spark.matching import clear_errors, places_of
+from siftcast.spark.schemas import check_columns, check_frame
 
 MATCHED_COUNT = "matched_count"
 
@@ -32,8 +33,8 @@ def match_counts(
 
     Subscriptions are read at once, events when the result is used. Raises DataError if a subscription cannot be used.
     """
-    if MATCHED_COUNT in events.columns:
-        raise DataError(f"the events have a column '{MATCHED_COUNT}' already; rename it")
+    check_frame(events, "events")
+    check_columns(events.columns, MATCHED_COUNT)
     if not isinstance(subscriptions, CompiledSubscriptions):
         subscriptions = compile_subscriptions(
             subscriptions, id_column=id_column, filter_column=filter_column, schema=schema, engine=engine
@@ -45,7 +46,8 @@ def match_counts(
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = shipment.load()
         for batch in batches:
-            counts = matcher.count_batch(batch.rename_columns(names))
+            with clear_errors():
+                counts = matcher.count_batch(batch.rename_columns(names))
             fields = batch.schema.append(pa.field(MATCHED_COUNT, pa.int64(), nullable=False))
             yield pa.RecordBatch.from_arrays([*batch.columns, counts], schema=fields)
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from siftcast.matching import Matcher
+from siftcast.spark.matching import clear_errors
 
 PAIRS_MAX = 4_000_000
 _ROWS_FIRST = 256
@@ -52,7 +53,8 @@ def match_numbers(
             part = batch.slice(start, rows_max)
             start += part.num_rows
             shown = part.select(list(range(part.num_columns - extra))).rename_columns(list(names))
-            found = numbering.pairs(matcher.match_batch(shown))
+            with clear_errors():
+                found = numbering.pairs(matcher.match_batch(shown))
             yield MatchedRows(part, *found)
             fitting = part.num_rows * PAIRS_MAX // max(len(found[0]), 1)
             rows_max = max(1, min(fitting, rows_max * _ROWS_GROWTH))

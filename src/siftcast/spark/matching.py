@@ -7,24 +7,28 @@ The matcher answers for a whole Arrow batch at once. Pairs are made from lists i
 columns there costs half of what it costs to repeat them in Python and carry them over.
 
 A batch whose events match a lot would make a result larger than memory, so batches are cut: the number of rows that go
-into one call follows from how many ids the rows before have brought.
+into one call follows from how many ids the rows before have brought. Where that guess was too high, the answer is cut:
+ids are written out for so many rows at a time as bring PIECE_BYTES.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from siftcast.matching import Matcher
-from siftcast.model import Schema
+from siftcast.model import DataError, Schema
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
-from siftcast.spark.id_texts import texts_of
-from siftcast.spark.schemas import RESULT_COLUMN, Output, check_event_columns, lists_type
+from siftcast.spark.id_texts import texts_for, texts_of
+from siftcast.spark.schemas import RESULT_COLUMN, Output, check_event_columns, check_frame, lists_type
 
 RESULT_BYTES = 32 * 2**20  # about how large the ids of one outgoing batch may be
+PIECE_BYTES = 256 * 2**20  # how large they may be at most, unless one event alone brings more
 IDS = "ids"
 ROWS_FIRST = 256
 ROWS_GROWTH = 8  # at most so many times more rows than before, because the next events may match more
@@ -48,6 +52,7 @@ def match(
     Subscriptions are read at once, events when the result is used. Raises DataError if a subscription cannot be used;
     `match_with_rejects` goes on without it.
     """
+    check_frame(events, "events")
     check_event_columns(events.columns, output)
     if not isinstance(subscriptions, CompiledSubscriptions):
         subscriptions = compile_subscriptions(
@@ -101,14 +106,47 @@ def match_batches(
             start += part.num_rows
             size = 0
             done = 0
-            for chunk in matcher.match_batch(part.rename_columns(names)).chunks:
-                ids = texts_of(chunk.values)  # Spark takes no dictionaries
-                size += ids.nbytes
-                lists = pa.ListArray.from_arrays(chunk.offsets, ids)
-                yield _with_ids(part.slice(done, len(chunk)), lists)
-                done += len(chunk)
+            with clear_errors():
+                found = matcher.match_batch(part.rename_columns(names))
+            for chunk in found.chunks:
+                for piece in _pieces(chunk):
+                    offsets = piece.offsets.to_numpy()
+                    ids = texts_of(piece.values[offsets[0] : offsets[-1]])  # Spark takes no dictionaries
+                    size += ids.nbytes
+                    lists = pa.ListArray.from_arrays(pa.array(offsets - offsets[0]), ids)
+                    yield _with_ids(part.slice(done, len(piece)), lists)
+                    done += len(piece)
             fitting = part.num_rows * RESULT_BYTES // max(size, 1)
             rows_max = max(1, min(fitting, rows_max * ROWS_GROWTH))
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Says what is wrong with texts that a matcher cannot read: Spark lets any bytes pass as a string."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"a text of the events is not valid UTF-8 ({error}); repair the column with Spark's make_valid_utf8(), "
+            "or read the file with read_events(), which sets such lines apart"
+        ) from None
+
+
+def _pieces(lists: pa.ListArray) -> Iterator[pa.ListArray]:
+    """The same lists in order, cut where their ids would take more than PIECE_BYTES."""
+    offsets = lists.offsets.to_numpy()
+    texts = texts_for(lists.values.dictionary)
+    if int(offsets[-1] - offsets[0]) * texts.longest <= PIECE_BYTES:
+        yield lists
+        return
+    codes, lengths = lists.values.indices.to_numpy()[offsets[0] : offsets[-1]], texts.lengths()
+    ends = np.concatenate(([0], np.cumsum(lengths[codes], dtype=np.int64)))[offsets - offsets[0]]
+    first = 0
+    while first < len(lists):
+        last = int(np.searchsorted(ends, ends[first] + PIECE_BYTES, side="right")) - 1
+        last = max(last, first + 1)
+        yield lists.slice(first, last - first)
+        first = last
 
 
 def _with_ids(batch: pa.RecordBatch, ids: pa.Array) -> pa.RecordBatch:

@@ -36,8 +36,8 @@ def partition(
     asked for if the attributes have fewer values. `explain()` of the result says why it is as it is. Statistics that
     were measured before can be handed over; their attributes and weights then count.
     """
-    if zones < 1:
-        raise DataError(f"there must be at least one zone, not {zones}")
+    if not isinstance(zones, int) or zones < 1:
+        raise DataError(f"there must be at least one zone, and a whole number of them, not {zones}")
     if not 0 <= alpha < float("inf"):
         raise DataError(f"alpha must be a number of at least 0, not {alpha}")
     known = measured or statistics(events, subscriptions, schema, weight=weight, attributes=attributes)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -51,10 +52,24 @@ def check_event_columns(names: Sequence[str], output: str) -> None:
     Upper and lower case count as equal, because Spark takes them so and would call the column ambiguous later.
     """
     check_output(output)
+    check_columns(names, RESULT_COLUMN[output])
+
+
+def check_frame(rows: object, what: str) -> None:
+    """Raises DataError for rows that are read but not yet sorted into good and bad ones, or are no table at all."""
+    if isinstance(rows, DataFrame):
+        return
+    hint = f"; its {what} are `.good`" if hasattr(rows, "good") else ""
+    raise DataError(f"the {what} must be a Spark DataFrame, not {type(rows).__name__}{hint}")
+
+
+def check_columns(names: Sequence[str], added: str | None = None) -> None:
+    """Raises DataError where two columns of the events, or one of them and an added one, have the same name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"two columns of the events are named '{repeated[0]}'; rename one of them")
-    added = RESULT_COLUMN[output]
+    if not names:
+        raise DataError("the events have no columns")
     taken = next((name for name in names if name.lower() == added), None)
     if taken is not None:
         raise DataError(

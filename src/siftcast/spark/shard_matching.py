@@ -30,10 +30,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
+from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema, SiftcastError
 from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.matching import IDS, shape
-from siftcast.spark.schemas import Output, check_event_columns, lists_type
+from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
 from siftcast.spark.shard_events import column_names, event_shards, numbered
 from siftcast.spark.shard_planning import Batches, measured, read_filter, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
@@ -59,7 +60,9 @@ def match_sharded(
     Subscriptions are read at once to check and count them, and again, like the events, whenever the result is used. A
     plan made before (`shard_plan`) saves choosing the zones. Raises DataError if a subscription cannot be used.
     """
+    check_frame(events, "events")
     check_event_columns(events.columns, output)
+    Matcher(engine, schema)  # the workers' engine, refused here if there is none of that name
     if events.isStreaming:
         raise DataError("a stream cannot be matched in shards; use match() or match_stream()")
     plain = subscription_columns(subscriptions, id_column, filter_column)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -26,6 +27,8 @@ from siftcast.model import DataError, Filter, Schema, SiftcastError, Subscriptio
 from siftcast.planning.shard_axes import Place
 from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.spark.compiled import check_subscriptions, placed, placed_column, text_column
+from siftcast.spark.dead_letters import NOT_UTF8, table_texts
 from siftcast.spark.shard_events import numbered, place_column
 
 SAMPLE = 10_000
@@ -64,19 +67,15 @@ def shard_plan(
 
 def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
     """id, filter and dialect as strings; raises DataError where the table has none."""
-    if subscriptions.isStreaming:
-        raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
+    check_subscriptions(subscriptions, id_column, filter_column)
     names = subscriptions.columns
-    for name in (id_column, filter_column):
-        if names.count(name) != 1:
-            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
     if not isinstance(subscriptions.schema[filter_column].dataType, t.StringType):
         kind = subscriptions.schema[filter_column].dataType.simpleString()
         raise DataError(f"the column '{filter_column}' must hold the texts of filters, not {kind}")
-    dialect = fn.col("dialect") if "dialect" in names else fn.lit(None)
-    return subscriptions.select(
-        fn.col(f"`{id_column}`").cast("string").alias("id"),
-        fn.col(f"`{filter_column}`").alias("filter"),
+    dialect = placed_column(names, "dialect") if "dialect" in names else fn.lit(None)
+    return placed(subscriptions).select(
+        text_column(names, id_column).alias("id"),
+        placed_column(names, filter_column).alias("filter"),
         dialect.cast("string").alias("dialect"),
     )
 
@@ -88,9 +87,9 @@ def sample_filters(plain: DataFrame, schema: Schema | None) -> list[Filter]:
     """Some of the good filters."""
     drawn = plain.orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
     filters: list[Filter] = []
-    for row in drawn.to_pylist():
+    for row in rows_of(drawn):
         try:
-            filters.append(read_filter(row["id"], row["filter"], row["dialect"], schema))
+            filters.append(read_row(row, schema))
         except SiftcastError:
             continue  # counted and reported when all are measured
     return filters
@@ -122,7 +121,8 @@ def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardP
             letters.append((row["reason"], row["source"]))
     total = sum(row["amount"] for row in rows if row["zone"] is None and row["reason"] is None)
     rejected = amounts.get(_REJECTED, 0)
-    repeated = plain.groupBy("id").count().where("count > 1 AND id <> ''")
+    usable = plain.mapInArrow(_usable(schema), plain.schema) if rejected else plain  # each row is counted once
+    repeated = usable.groupBy("id").count().where("count > 1 AND id <> ''")
     twice = repeated.agg(fn.sum(fn.col("count") - 1), fn.min("id")).first()
     if twice is not None and twice[0]:
         rejected += twice[0]
@@ -137,6 +137,28 @@ def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardP
     return plan.sized(zones, amounts.get(_IDLE, 0), total)
 
 
+class Row(NamedTuple):
+    """A row of subscriptions; not readable if one of its texts is not UTF-8."""
+
+    id: str | None
+    text: str | None
+    dialect: str | None
+    readable: bool
+
+
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """The rows of a table of id, filter and dialect."""
+    texts, readable = table_texts(table)
+    return map(Row, *(column.to_pylist() for column in texts.columns), readable)
+
+
+def read_row(row: Row, schema: Schema | None) -> Filter:
+    """The filter of a row that is a subscription; raises what is wrong with it."""
+    if not row.readable:
+        raise SubscriptionError(NOT_UTF8)
+    return read_filter(row.id, row.text, row.dialect, schema)
+
+
 def read_filter(id: str | None, text: str | None, dialect: str | None, schema: Schema | None) -> Filter:
     """The filter of a row that is a subscription; raises what is wrong with it."""
     if not id:
@@ -147,6 +169,23 @@ def read_filter(id: str | None, text: str | None, dialect: str | None, schema: S
     if schema is not None:
         filter_.check(schema)
     return filter_
+
+
+def _usable(schema: Schema | None) -> Callable[[Batches], Batches]:
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            rows = rows_of(pa.Table.from_batches([batch]))
+            yield batch.filter(pa.array([_is_usable(row, schema) for row in rows], pa.bool_()))
+
+    return run
+
+
+def _is_usable(row: Row, schema: Schema | None) -> bool:
+    try:
+        read_row(row, schema)
+    except SiftcastError:
+        return False
+    return True
 
 
 @dataclass
@@ -175,14 +214,14 @@ def _measure(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batc
         tally = _Tally({}, [])
         for batch in batches:
             tally.rows += batch.num_rows
-            for id, text, dialect in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for row in rows_of(pa.Table.from_batches([batch])):
                 try:
-                    zones = placement.zones(read_filter(id, text, dialect, schema))
+                    zones = placement.zones(read_row(row, schema))
                 except SiftcastError as error:
                     tally.count(_REJECTED)
                     if len(tally.letters) < _SHOWN:
-                        row = {"id": id, "filter": text} | ({"dialect": dialect} if dialect is not None else {})
-                        tally.letters.append((str(error), msgspec.json.encode(row).decode()))
+                        shown = {"id": row.id, "filter": row.text} | ({"dialect": row.dialect} if row.dialect else {})
+                        tally.letters.append((str(error), msgspec.json.encode(shown).decode()))
                     continue
                 for zone in zones or (_IDLE,):
                     tally.count(zone)

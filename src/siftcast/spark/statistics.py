@@ -30,6 +30,8 @@ from siftcast.planning.cells import JOINT_CELLS, QUANTILE_CELLS, VALUES_MAX, Flo
 from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
 from siftcast.planning.zone_choice import subspace
 from siftcast.space import ContentSpace
+from siftcast.spark.dead_letters import table_texts
+from siftcast.spark.schemas import check_frame
 
 SAMPLE_POINTS = 20_000
 _BATCH_FILTERS = 1_024
@@ -45,7 +47,8 @@ class Statistics:
 
     `attributes` has a row for each attribute of the schema, `cells` one for each cell: of every axis, and joint ones
     (`attribute` is null) where there are several axes. `table` holds the same counts for planning. `rejected` counts
-    subscriptions that cannot be parsed or do not fit the schema; they are in no other figure.
+    subscriptions that cannot be parsed, do not fit the schema or have no id of their own (of one id, any counts); they
+    are in no other figure.
     """
 
     attributes: DataFrame
@@ -69,22 +72,26 @@ def statistics(
     values_max: int = VALUES_MAX,
     joint_max: int = JOINT_CELLS,
 ) -> Statistics:
-    """Measures events (columns named as the schema's attributes) and subscriptions (id, filter[, dialect]).
+    """Measures events (columns named as the schema's attributes) and subscriptions ([id,] filter[, dialect]).
 
     `weight` names a column with the cost of an event, 1 if not given. `attributes` limits the axes that get cells;
     an axis of more than `values_max` values gets quantile cells; there are at most `joint_max` joint cells.
     """
+    check_frame(events, "events")
+    check_frame(subscriptions, "subscriptions")
     if "filter" not in subscriptions.columns:
         raise DataError(f"the table of subscriptions has no column 'filter'; it has {', '.join(subscriptions.columns)}")
-    if weight is not None and weight not in events.columns:
-        raise DataError(f"the table of events has no column '{weight}' to take weights from")
+    _check_weights(events, weight)
     space = ContentSpace(schema) if attributes is None else subspace(schema, attributes)
-    summary = _summarise(events, schema)
+    summary = _summarise(events, schema, weight)
+    if summary["bad_weights"]:
+        raise DataError(f"{summary['bad_weights']:,} events have no number of at least 0 in '{weight}', their weight")
     points = _points(events, space, weight)
     cells = _lay_cells(points, space, summary["events"], values_max, joint_max)
     counted = _summed(points, _count_events(cells))
-    wanted = _summed(filter_columns(subscriptions), _count_interests(cells, schema))
-    rejected = int(wanted.pop(_REJECTED, 0.0))
+    named, nameless = _with_ids(subscriptions)
+    wanted = _summed(filter_columns(named), _count_interests(cells, schema))
+    rejected = int(wanted.pop(_REJECTED, 0.0)) + nameless
     table = CellTable.of(cells, _vector(counted, cells.event_entries), _vector(wanted, cells.interest_entries))
     session = events.sparkSession
     return Statistics(
@@ -95,6 +102,17 @@ def statistics(
         rejected,
         table,
     )
+
+
+def _check_weights(events: DataFrame, weight: str | None) -> None:
+    """Raises DataError where there is no column of numbers to take weights from."""
+    if weight is None:
+        return
+    if weight not in events.columns:
+        raise DataError(f"the table of events has no column '{weight}' to take weights from")
+    kind = events.schema[weight].dataType
+    if not isinstance(kind, t.NumericType):
+        raise DataError(f"weights must be numbers, but the column '{weight}' is {kind.simpleString()}")
 
 
 # -- columns -----------------------------------------------------------------------------------------
@@ -115,9 +133,11 @@ def event_column(frame: DataFrame, name: str) -> tuple[Column, t.DataType]:
     return column, kind
 
 
-def _summarise(events: DataFrame, schema: Schema) -> dict[str, Any]:
+def _summarise(events: DataFrame, schema: Schema, weight: str | None) -> dict[str, Any]:
     """One row of aggregates; NaN counts as the null that it means here."""
-    measures = [fn.count(fn.lit(1)).alias("events")]
+    cost = fn.lit(1.0) if weight is None else fn.col(f"`{weight}`").cast("double")
+    has_weight = fn.coalesce((cost >= 0) & (cost < float("inf")), fn.lit(False))  # NaN is above infinity
+    measures = [fn.count(fn.lit(1)).alias("events"), fn.count_if(~has_weight).alias("bad_weights")]
     for index, attribute in enumerate(schema):
         column, kind = event_column(events, attribute.name)
         if isinstance(kind, t.FloatType | t.DoubleType):
@@ -134,6 +154,17 @@ def _summarise(events: DataFrame, schema: Schema) -> dict[str, Any]:
     return row.asDict()
 
 
+def _with_ids(subscriptions: DataFrame) -> tuple[DataFrame, int]:
+    """The subscriptions with an id of their own, one for each, and how many have none: `match` refuses those."""
+    if "id" not in subscriptions.columns:
+        return subscriptions, 0
+    named = subscriptions.where(fn.col("id").cast("string") != "")
+    ids = named.groupBy("id").count().agg(fn.count(fn.lit(1)), fn.coalesce(fn.sum("count"), fn.lit(0))).first()
+    assert ids is not None
+    once = named if ids[0] == ids[1] else named.dropDuplicates(["id"])
+    return once, subscriptions.count() - ids[0]
+
+
 def filter_columns(subscriptions: DataFrame) -> DataFrame:
     dialect = fn.col("dialect") if "dialect" in subscriptions.columns else fn.lit(None)
     return subscriptions.select(fn.col("filter").cast("string"), dialect.cast("string").alias("dialect"))
@@ -147,7 +178,7 @@ def _points(events: DataFrame, space: ContentSpace, weight: str | None) -> DataF
     axes = space.axes
     names = [f"axis{index}" for index in range(len(axes))]
     columns = [event_column(events, axis.attribute.name)[0].alias(name) for axis, name in zip(axes, names, strict=True)]
-    cost = fn.lit(1.0) if weight is None else fn.coalesce(fn.col(f"`{weight}`").cast("double"), fn.lit(0.0))
+    cost = fn.lit(1.0) if weight is None else fn.col(f"`{weight}`").cast("double")
 
     def locate(batches: Batches) -> Batches:
         for batch in batches:
@@ -215,7 +246,10 @@ def _count_interests(cells: Cells, schema: Schema) -> Callable[[Batches], Batche
 def read_filters(batch: pa.RecordBatch, schema: Schema) -> tuple[list[Filter], int]:
     """The good filters of a batch (filter, dialect) and how many are not."""
     filters: list[Filter] = []
-    for text, dialect in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+    texts, readable = table_texts(pa.Table.from_batches([batch]))
+    for text, dialect, fine in zip(*(column.to_pylist() for column in texts.columns), readable, strict=True):
+        if not fine:
+            continue
         try:
             filter_ = Filter.parse(text, dialect or "sql")
             filter_.check(schema)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from siftcast.model import EngineError
-from siftcast.spark.changelog import NO_VERSION, Change
+from siftcast.spark.changelog import NO_VERSION, Change, FileMark
 from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.stream_folders import numbered, numbered_path, write_once
 
@@ -44,7 +44,8 @@ class LotHeader(msgspec.Struct, frozen=True):
 
     version: int
     rows: int
-    files: dict[str, int]
+    files: dict[str, FileMark | int]
+    version_read: int = NO_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Lot:
     version: int
     made: tuple[Change, ...]
     refused: tuple[DeadLetter, ...]
-    files: dict[str, int]
+    files: dict[str, FileMark | int]
+    version_read: int  # the highest of all rows, those that were refused included
 
     def to_bytes(self, *, with_sources: bool) -> bytes:
         """The lot as Parquet; the source of a change that was made is needed for tables alone."""
@@ -66,7 +68,7 @@ class Lot:
         if not with_sources:
             columns[-1] = (*(None for _ in self.made), *(letter.source for letter in self.refused))
         arrays = [pa.array(column, field.type) for column, field in zip(columns, _LOT, strict=True)]
-        header = LotHeader(self.version, len(rows), self.files)
+        header = LotHeader(self.version, len(rows), self.files, self.version_read)
         sink = pa.BufferOutputStream()
         table = pa.table(arrays, schema=_LOT.with_metadata({_HEADER: msgspec.json.encode(header)}))
         pa.parquet.write_table(table, sink)
@@ -89,7 +91,8 @@ class Journal:
         self._folder = folder / "journal"
         self._plans = folder / "plans"
         self.version = NO_VERSION
-        self.files: dict[str, int] = {}
+        self.version_read = NO_VERSION
+        self.files: dict[str, FileMark | int] = {}
         self.rows = 0
         self._sizes: list[int] = []
         for number in numbered(self._folder, _LOTS):
@@ -105,6 +108,7 @@ class Journal:
     def _count(self, header: LotHeader) -> None:
         self._sizes.append(header.rows)
         self.version = header.version
+        self.version_read = max(self.version_read, header.version, header.version_read)
         self.rows += header.rows
         self.files |= header.files
 
@@ -114,7 +118,7 @@ class Journal:
     def append(self, lot: Lot, *, with_sources: bool) -> None:
         """Keeps a lot for good."""
         write_once(self._path(self.lots + 1), lot.to_bytes(with_sources=with_sources))
-        self._count(LotHeader(lot.version, len(lot.made) + len(lot.refused), lot.files))
+        self._count(LotHeader(lot.version, len(lot.made) + len(lot.refused), lot.files, lot.version_read))
 
     def sources(self) -> Iterator[str]:
         """Every row that was read, as it came; only where lots are kept with their sources."""

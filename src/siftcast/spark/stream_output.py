@@ -1,7 +1,8 @@
 """What a stream leaves behind, and how to read it.
 
     output/batch=42/                          the results of micro-batch 42, in the format that was asked for
-    output/_siftcast/stream.json              what the stream is: columns, format, where its dead letters are
+    output/_siftcast/stream.json              what the stream is: columns, format, where its dead letters are; also in
+                                              the checkpoint, and beside the dead letters, to say whose they are
     output/_siftcast/batches/…042.json        its receipt: micro-batch 42 is done; its version and its counts
     output/_dead_letters/batch=42/            what was refused, as JSON lines (or in a folder of the user's choice)
 
@@ -12,6 +13,8 @@ that has none is written anew from the start. So every event is in the committed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 
 import msgspec
@@ -20,6 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
 
 from siftcast.model import DataError
+from siftcast.spark.intake import CSV_OPTIONS
 from siftcast.spark.schemas import DEAD_LETTERS
 from siftcast.spark.session import active_session, session
 from siftcast.spark.stream_folders import local_folder, numbered, numbered_path, write_once
@@ -28,6 +32,7 @@ from siftcast.spark.stream_progress import BatchReceipt
 BATCH = "batch"
 VERSION = "subscription_version"
 FORMATS = ("parquet", "orc", "json", "csv")
+_OF_SPARK = ("metadata", "offsets", "commits", "sources", "state")  # what Spark makes in a checkpoint
 
 
 class StreamDescription(msgspec.Struct, frozen=True):
@@ -69,8 +74,18 @@ def batch_folder(root: Path, batch: int) -> Path:
 
 
 def options_of(format: str) -> dict[str, str]:
-    """What Spark is told when it writes or reads a format."""
-    return {"header": "true"} if format == "csv" else {}
+    """What Spark is told when it writes a format, so that any text can be told again from another, or from none."""
+    if format != "csv":
+        return {}
+    kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    return {"header": "true", "nullValue": "", "emptyValue": '""'} | CSV_OPTIONS | kept
+
+
+def _reading_options(format: str) -> dict[str, str]:
+    """What it is told when it reads; an empty cell in quotes is a text, one without is none."""
+    if format != "csv":
+        return {}
+    return options_of(format) | {"multiLine": "true", "nullValue": "\ufdd0siftcast-null", "emptyValue": ""}
 
 
 # -- the description ---------------------------------------------------------------------------------
@@ -80,9 +95,17 @@ def describe(output: Path, checkpoint: Path, wanted: StreamDescription) -> Strea
     """Writes down what a new stream is, or checks that an old one is still the same; gives what counts.
 
     The description is kept with the output and with the checkpoint. If only one of them is there, the other was lost
-    or belongs to another stream: going on would double results or leave some out.
+    or belongs to another stream: going on would double results or leave some out. A stream that Spark has not begun
+    may still become another: its start was cut off or refused.
     """
     here, there = _description_path(output), checkpoint / "siftcast" / "stream.json"
+    begun = any((checkpoint / name).exists() for name in _OF_SPARK) or bool(Receipts(output).batches())
+    if not here.exists() and begun and not there.exists():
+        raise DataError(f"{checkpoint} is the checkpoint of another query of Spark; name another folder")
+    if there.exists() and not begun and (not here.exists() or _read_description(here) == _read_description(there)):
+        wanted = msgspec.structs.replace(wanted, stream=_read_description(there).stream)
+        for path in (here, there):  # in this order: one that is left alone must be that of the checkpoint
+            path.unlink(missing_ok=True)
     if not here.exists() and there.exists():
         raise DataError(f"{checkpoint} is the checkpoint of a stream, but its output is not in {output}")
     if here.exists() and not there.exists():
@@ -99,6 +122,27 @@ def describe(output: Path, checkpoint: Path, wanted: StreamDescription) -> Strea
         if before != now:
             raise DataError(f"the stream in {output} has {name} {before}, not {now}; that cannot change on the way")
     return known
+
+
+def claim_dead_letters(folder: Path, known: StreamDescription) -> None:
+    """Notes in a folder of their own whose dead letters are there: two streams would overwrite each other's."""
+    path = _description_path(folder)
+    if not path.exists():
+        write_once(path, msgspec.json.encode(known))
+    elif _read_description(path).stream != known.stream:
+        raise DataError(f"{folder} holds what another stream has written; name another folder for dead letters")
+
+
+def check_apart(folders: Mapping[str, Path | None]) -> None:
+    """Raises DataError where one of the folders is, or lies in, another whose files would then be taken for its own.
+
+    What begins with a dot or an underscore is not looked at by anybody, so that may lie anywhere.
+    """
+    for (one, inner), (other, outer) in permutations(folders.items(), 2):
+        if inner is None or outer is None or not inner.resolve().is_relative_to(outer.resolve()):
+            continue
+        if not any(part.startswith((".", "_")) for part in inner.resolve().relative_to(outer.resolve()).parts):
+            raise DataError(f"the {one} cannot be in {inner}: {outer} is the place of the {other}; name another folder")
 
 
 def _description_path(output: Path) -> Path:
@@ -158,4 +202,4 @@ def _read(
     undone = sorted(number for number in there.difference(done) if number < done[-1])
     if undone:
         shown &= ~f.col(BATCH).isin(undone)
-    return spark.read.format(format).options(**options_of(format)).schema(whole).load(str(rows)).where(shown)
+    return spark.read.format(format).options(**_reading_options(format)).schema(whole).load(str(rows)).where(shown)

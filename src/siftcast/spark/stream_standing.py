@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from siftcast.matching import Matcher
 from siftcast.model import Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.spark.changelog import Change, ChangeRow
+from siftcast.spark.changelog import Change, ChangeRow, FileMark
 from siftcast.spark.compiled import Shipment, ship
 from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.stream_journal import Journal, Lot
@@ -49,11 +49,11 @@ class StandingSubscriptions:
         self._lots = lots
         self._take_back()
 
-    def take(self, rows: Iterable[ChangeRow], files: dict[str, int], version: int) -> Lot:
+    def take(self, rows: Iterable[ChangeRow], files: dict[str, FileMark | int], version: int) -> Lot:
         """Makes the changes that can be made, the lower version first, and says which could not and why.
 
         A version that was applied is closed: results say that they were matched under it, so a change that comes later
-        with such a version is refused, and must be sent again with a higher one.
+        with such a version is refused, and must be sent again with a higher one. A row that is refused closes nothing.
         """
         refused = [row for row in rows if isinstance(row, DeadLetter)]
         offered = sorted((row for row in rows if isinstance(row, Change)), key=lambda change: change.version)
@@ -69,10 +69,11 @@ class StandingSubscriptions:
                 made.append((change, self._checked(change, present)))
             except SiftcastError as error:
                 refused.append(change.refused(error))
-        reached = max((change.version for change in offered), default=version)
+        reached = max((change.version for change, _ in made), default=version)
+        read = max((change.version for change in offered), default=version)
         self._make(made)
         self._lots += 1
-        return Lot(max(version, reached), tuple(change for change, _ in made), tuple(refused), files)
+        return Lot(reached, tuple(change for change, _ in made), tuple(refused), files, read)
 
     def shipment(self) -> Shipment:
         """The matcher for the workers; shipped when it was changed since the last time."""

@@ -17,14 +17,16 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from siftcast.model import DataError, Schema
 from siftcast.spark.changelog import NO_VERSION
-from siftcast.spark.changelog_sources import open_changelog
+from siftcast.spark.changelog_sources import FileChangelog, open_changelog
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.intake import Intake, as_intake
 from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
@@ -32,7 +34,15 @@ from siftcast.spark.session import is_connect
 from siftcast.spark.stream_batches import BatchRunner, Sink
 from siftcast.spark.stream_folders import discard_attempts, local_folder
 from siftcast.spark.stream_journal import Journal
-from siftcast.spark.stream_output import BATCH, FORMATS, VERSION, StreamDescription, describe
+from siftcast.spark.stream_output import (
+    BATCH,
+    FORMATS,
+    VERSION,
+    StreamDescription,
+    check_apart,
+    claim_dead_letters,
+    describe,
+)
 from siftcast.spark.stream_progress import Backlog, StreamProgress
 from siftcast.spark.stream_standing import StandingSubscriptions
 
@@ -152,18 +162,31 @@ def match_stream(
     into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
     letters = into / "_dead_letters" if dead_letters is None else local_folder(dead_letters, "folder for dead letters")
     changelog = open_changelog(spark, subscriptions, subscriptions_format)
-    describe(into, state, StreamDescription(uuid4().hex, mode, format, columns.json(), str(letters)))
-    for folder in (into, letters):
-        discard_attempts(folder)
+    changes = changelog.folder if isinstance(changelog, FileChangelog) else None
+    places = {"events": taken.folder, "changes of subscriptions": changes, "checkpoint": state, "output": into}
+    check_apart(places | {"dead letters": letters})
     standing = StandingSubscriptions(spark, schema, engine)
-    runner = BatchRunner(taken, changelog, standing, Journal(state / "siftcast"), Sink(into, letters, mode, format))
-    writer = taken.rows.writeStream.foreachBatch(runner).option("checkpointLocation", str(state))
+    writer = _triggered(taken.rows.writeStream, trigger).option("checkpointLocation", str(state))
     if name is not None:
         writer = writer.queryName(name)
-    if trigger is not None:
-        once = trigger.replace("_", " ") in (AVAILABLE_NOW, "once")
-        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
-    return StreamQuery(writer.start(), runner, standing, Backlog(state))
+    known = describe(into, state, StreamDescription(uuid4().hex, mode, format, columns.json(), str(letters)))
+    if dead_letters is not None:
+        claim_dead_letters(letters, known)
+    for folder in (into, letters):
+        discard_attempts(folder)
+    runner = BatchRunner(taken, changelog, standing, Journal(state / "siftcast"), Sink(into, letters, mode, format))
+    return StreamQuery(writer.foreachBatch(runner).start(), runner, standing, Backlog(state))
+
+
+def _triggered(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:
+    if trigger is None:
+        return writer
+    if trigger.replace("_", " ") in (AVAILABLE_NOW, "once"):
+        return writer.trigger(availableNow=True)
+    try:
+        return writer.trigger(processingTime=trigger)
+    except (PySparkException, Py4JError, ValueError) as error:
+        raise DataError(f"the trigger is {trigger!r}; it must be '{AVAILABLE_NOW}' or as '10 seconds'") from error
 
 
 def _result_columns(events: Intake, mode: Output, format: str) -> StructType:

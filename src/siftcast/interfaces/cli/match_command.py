@@ -8,9 +8,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from siftcast.interfaces.cli.outcome import INTERRUPTED, OK, REJECTED
+from siftcast.interfaces.cli.spark_commands import OutputFormat
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError, Schema
 
+_FORMATS: dict[str, OutputFormat] = {
+    "": "parquet",
+    ".parquet": "parquet",
+    ".jsonl": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".orc": "orc",
+}
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
@@ -47,7 +56,8 @@ def match(
     rejected_to
         A folder for the .rejected files, instead of the folder of each input.
     spark
-        Run on Spark; the output is then a folder. `siftcast spark match` has more options.
+        Run on Spark; the output is then a folder of files in the format of its suffix, Parquet where it has none.
+        `siftcast spark match` has more options.
     quiet
         Say nothing unless something is wrong.
     json
@@ -88,13 +98,21 @@ def _on_spark(
 
     if output is None:
         raise DataError("with --spark the matches are written by Spark: say where with --output FOLDER")
+    kind = _FORMATS.get(output.suffix.lower())
+    if kind is None:
+        raise DataError(f"{output}: the name must end in {', '.join(filter(None, _FORMATS))}, or be that of a folder")
+    rejected = output.with_name(output.name + ".rejected") if rejected_to is None else rejected_to
+    for folder in (output, rejected):
+        if folder.exists():
+            raise DataError(f"{folder}: exists; name another folder, or remove it")
     return spark_match(
         events=str(events),
         subscriptions=str(subscriptions),
         output=str(output),
         schema=schema,
         engine=engine,
-        rejected=None if rejected_to is None else str(rejected_to),
+        output_format=kind,
+        rejected=str(rejected),
         quiet=quiet,
         json=json,
     )

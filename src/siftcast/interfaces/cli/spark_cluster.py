@@ -114,6 +114,7 @@ def cluster(
     _check_paths(events, subscriptions, judge, output, force)
     from siftcast import spark as ss
     from siftcast.interfaces.cli.spark_progress import show_spark_progress
+    from siftcast.interfaces.cli.spark_running import start_session
     from siftcast.planning.clustering import SubscriptionClusters
     from siftcast.spark.clustering import cluster_compiled
 
@@ -128,7 +129,7 @@ def cluster(
         seed=seed,
     )
     types = None if schema is None else Schema.load(schema)
-    spark = ss.session(master=master)
+    spark = start_session(master, shown=not quiet)
     started = perf_counter()
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")

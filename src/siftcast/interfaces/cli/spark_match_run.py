@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from glob import glob
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
@@ -13,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from rich.console import Console
 
-from siftcast.interfaces.cli.spark_progress import show_spark_progress
-from siftcast.interfaces.cli.terminal import err, facts, percent
+from siftcast.interfaces.cli.spark_progress import Say, show_spark_progress
+from siftcast.interfaces.cli.spark_running import run_cancellable, start_session
+from siftcast.interfaces.cli.terminal import facts, percent
 from siftcast.model import DataError, Schema
 
 if TYPE_CHECKING:
-    from siftcast.spark import MatchCounts
+    from siftcast.spark import MatchCounts, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,53 +89,60 @@ def run_spark_match(request: SparkMatchRequest) -> SparkMatchReport:
     _check_paths(request)
     from siftcast import spark as ss
 
-    with _log_on_screen(request.show):
-        spark = ss.session(master=request.master)
+    spark = start_session(request.master, shown=request.show)
     started = perf_counter()
-    with show_spark_progress(spark, enabled=request.show) as say, ss.short_errors():
-        say("reading")
-        events = ss.read_events(request.events, request.events_format, request.schema, spark=spark)
-        subscriptions = ss.read_subscriptions(request.subscriptions, request.subscriptions_format, spark=spark)
-        say("compiling subscriptions")
-        result = ss.match_with_rejects(
-            events, subscriptions, request.output_mode, schema=request.schema, engine=request.engine
-        )
-        say("matching")
-        mode = "overwrite" if request.force else "error"
-        counts = result.save(request.output, rejected=request.rejected, format=request.output_format, mode=mode)
+
+    def work() -> MatchCounts:
+        with show_spark_progress(spark, enabled=request.show) as say, ss.short_errors():
+            return _match(spark, request, say)
+
+    try:
+        counts = run_cancellable(spark, work)
+    except KeyboardInterrupt:
+        for folder in (request.output, request.rejected):
+            _remove_if_empty(folder)
+        raise
     return SparkMatchReport(counts, request.output, request.rejected, perf_counter() - started)
+
+
+def _match(spark: SparkSession, request: SparkMatchRequest, say: Say) -> MatchCounts:
+    from siftcast import spark as ss
+
+    say("reading")
+    events = ss.read_events(request.events, request.events_format, request.schema, spark=spark)
+    subscriptions = ss.read_subscriptions(request.subscriptions, request.subscriptions_format, spark=spark)
+    say("compiling subscriptions")
+    result = ss.match_with_rejects(
+        events, subscriptions, request.output_mode, schema=request.schema, engine=request.engine
+    )
+    say("matching")
+    mode = "overwrite" if request.force else "error"
+    return result.save(request.output, rejected=request.rejected, format=request.output_format, mode=mode)
+
+
+def _remove_if_empty(folder: str) -> None:
+    """Spark makes the folder of a result first, and leaves it when it takes back the rest."""
+    if "://" not in folder and Path(folder).is_dir() and not any(Path(folder).iterdir()):
+        Path(folder).rmdir()
+
+
+def _check_apart(request: SparkMatchRequest) -> None:
+    """Raises DataError where a result would be written over an input or over the other result."""
+    inputs = [Path(found) for path in (request.events, request.subscriptions) for found in glob(path) or [path]]
+    results = [("output", Path(request.output)), ("rejected", Path(request.rejected))]
+    for name, result in results:
+        for other in [*inputs, *(each for other, each in results if other != name)]:
+            one, two = result.resolve(), other.resolve()
+            if one.is_relative_to(two) or two.is_relative_to(one):
+                raise DataError(f"--{name} {result} would be written over {other}; name another folder")
 
 
 def _check_paths(request: SparkMatchRequest) -> None:
     """Finds mistakes before Spark is started, as far as the paths are of this machine."""
+    _check_apart(request)
     for folder in (request.output, request.rejected):
         if "://" not in folder and not request.force and Path(folder).exists():
             raise DataError(f"{folder}: exists; name another folder, or add --force to replace it")
     for path in (request.events, request.subscriptions):
         if "://" not in path and not any(sign in path for sign in "*?[{") and not Path(path).exists():
             raise DataError(f"{path}: there is no such file or folder")
-
-
-@contextmanager
-def _log_on_screen(shown: bool) -> Iterator[None]:
-    """Shows what the Spark room logs while the session starts."""
-    log = logging.getLogger("siftcast.spark")
-    handler = _ToConsole(lambda text: err().print(text, style="dim", markup=False, soft_wrap=True))
-    before = log.level
-    if shown:
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
-
-
-class _ToConsole(logging.Handler):
-    def __init__(self, write: Callable[[str], None]) -> None:
-        super().__init__()
-        self._write = write
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._write(self.format(record))

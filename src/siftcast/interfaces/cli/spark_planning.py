@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.spark_running import start_session
 from siftcast.interfaces.cli.terminal import bar, facts, out
 from siftcast.model import DataError, Schema
 
@@ -166,7 +167,7 @@ def _inputs(
     from siftcast import spark as ss
     from siftcast.interfaces.cli.spark_progress import show_spark_progress
 
-    spark = ss.session(master=master)
+    spark = start_session(master, shown=not quiet)
     types = ss.spark_type(schema)
     if weight is not None and weight not in types.names:
         types = types.add(weight, "double")

@@ -7,12 +7,9 @@ while the stream runs. Importing this module does not import Spark.
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,12 +19,11 @@ from rich.live import Live
 from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.spark_running import on_interrupt, start_session
 from siftcast.interfaces.cli.terminal import err, facts, out
 from siftcast.model import DataError, Schema
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from siftcast.spark import StreamProgress, StreamQuery
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -107,7 +103,7 @@ def stream(
         raise DataError(f"{events}: there is no such folder")
     from siftcast import spark as ss
 
-    spark = ss.session(master=master)
+    spark = start_session(master, shown=not quiet)
     started = perf_counter()
     with ss.short_errors():
         query = ss.match_stream(
@@ -148,7 +144,7 @@ def _watch(query: StreamQuery, *, shown: bool) -> bool:
     stop = Event()
     started = perf_counter()
     with (
-        _on_interrupt(stop),
+        on_interrupt(stop),
         Live(console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
     ):
         try:
@@ -177,24 +173,6 @@ def stream_line(progress: StreamProgress, seconds: float) -> Text:
         f" · {progress.run.events_in:,} events, {progress.run.pairs:,} matches",
         (f" · {progress.run.rejected:,} rejected" if progress.run.rejected else "", "yellow"),
     )
-
-
-@contextmanager
-def _on_interrupt(stop: Event) -> Iterator[None]:
-    """Lets the first Ctrl-C set a flag; the second is what it always was."""
-    if current_thread() is not main_thread():  # only there can signals be handled
-        yield
-        return
-
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 # -- afterwards --------------------------------------------------------------------------------------
