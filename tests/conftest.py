@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", max_examples=100, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("default", max_examples=60, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "soak",
     max_examples=5_000,
