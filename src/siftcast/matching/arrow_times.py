@@ -23,17 +23,12 @@ def in_range(table: pa.Table) -> pa.Table:
 
 def in_microseconds(table: pa.Table) -> pa.Table:
     """The table with moments to the microsecond, the finer part cut off, and in UTC."""
-    return _changed(table, _in_microseconds)
+    return _changed(table, column_in_microseconds)
 
 
 def has_out_of_range(column: pa.Array) -> bool:
     """Whether a column of timestamps has a moment that is out of range."""
     return bool(column.null_count < _in_range(column).null_count)
-
-
-def column_in_microseconds(column: pa.Array) -> pa.Array:
-    """One column likewise."""
-    return _in_microseconds(column)
 
 
 def _changed(table: pa.Table, change: Callable[[pa.Array], pa.Array]) -> pa.Table:
@@ -72,10 +67,11 @@ def _in_range(array: pa.Array) -> pa.Array:
     return pc.if_else(inside, array, pa.scalar(None, kind))
 
 
-def _in_microseconds(array: pa.Array) -> pa.Array:
+def column_in_microseconds(array: pa.Array) -> pa.Array:
+    """One column likewise."""
     kind = array.type
     if pa.types.is_struct(kind):
-        return _with_fields(array, _in_microseconds)
+        return _with_fields(array, column_in_microseconds)
     if not pa.types.is_timestamp(kind) or (kind.unit != "ns" and kind.tz in (None, "UTC")):
         return array
     if kind.unit == "ns":

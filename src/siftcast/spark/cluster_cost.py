@@ -24,6 +24,7 @@ from siftcast.model import DataError, Schema
 from siftcast.planning.clustering import FalsePositives, false_positives
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.matched_numbers import Integers, match_numbers, subscription_ids
+from siftcast.spark.places import placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,6 @@ def labels_cost(
 ) -> dict[str, FalsePositives]:
     """The same for several clusterings at once, given as a label for each subscription by its number."""
     names = events.columns
-    placed = events.toDF(*(f"c{place}" for place in range(len(names))))
     shipment = subscriptions.shipment
     known = {name: np.where(labels < 0, labels.max(initial=-1) + 1, labels) for name, labels in labelings.items()}
 
@@ -99,7 +99,7 @@ def labels_cost(
             {"name": list(known), "sent": list(sent.values()), "wanted": list(wanted.values())}
         )
 
-    parts = placed.mapInArrow(count, "name string, sent bigint, wanted bigint")
+    parts = placed(events).mapInArrow(count, "name string, sent bigint, wanted bigint")
     sums = parts.groupBy("name").agg(fn.sum("sent").alias("sent"), fn.sum("wanted").alias("wanted")).collect()
     found = {row["name"]: FalsePositives(row["sent"], row["wanted"]) for row in sums}
     return {name: found.get(name, FalsePositives(0, 0)) for name in known}

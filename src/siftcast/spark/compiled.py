@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 from pyspark import SparkFiles
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as fn
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, dead_letter_frame, table_texts
+from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_frame
 from siftcast.spark.session import is_connect
 
@@ -130,21 +130,6 @@ def check_subscriptions(subscriptions: DataFrame, id_column: str, filter_column:
     kind = subscriptions.schema[id_column].dataType
     if not isinstance(kind, t.AtomicType) or isinstance(kind, t.BinaryType):
         raise DataError(f"the column '{id_column}' must hold texts or numbers as ids, not {kind.simpleString()}")
-
-
-def placed(rows: DataFrame) -> DataFrame:
-    """The same columns as c0, c1, …: Spark takes dots in names for paths, and upper and lower case for equal."""
-    return rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
-
-
-def placed_column(names: Sequence[str], name: str) -> Column:
-    """A column of `placed` rows by the name that it had."""
-    return fn.col(f"c{names.index(name)}")
-
-
-def text_column(names: Sequence[str], id_column: str) -> Column:
-    """The ids of `placed` subscriptions as texts, always made by Spark: Arrow writes some numbers otherwise."""
-    return placed_column(names, id_column).cast("string")
 
 
 def build_matcher(

@@ -22,6 +22,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model.values import parse_timestamp
+from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import DEAD_LETTERS
 
 _ARROW = pa.schema([pa.field(field.name, pa.string(), nullable=False) for field in DEAD_LETTERS.fields])
@@ -53,8 +54,8 @@ def dead_letter_frame(spark: SparkSession, letters: Sequence[DeadLetter]) -> Dat
 
 def letters_of(lines: DataFrame, input: str, code: str, explain: Callable[[str], str]) -> DataFrame:
     """A table whose first column has rejected texts as dead letters."""
-    first, *others = (f"c{place}" for place in range(len(lines.columns)))
-    raw = lines.toDF(first, *others).select(fn.col(first).cast("binary").alias(first), *others)
+    first, *others = place_names(len(lines.columns))
+    raw = placed(lines).select(fn.col(first).cast("binary").alias(first), *others)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

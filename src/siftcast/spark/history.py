@@ -22,9 +22,9 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
-from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions, placed, text_column
+from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
 from siftcast.spark.matched_numbers import MatchedRows, match_numbers, subscription_ids
-from siftcast.spark.matching import places_of
+from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_columns, check_frame
 
 ORDER_COLUMNS = ("event_id", "time", "timestamp")
@@ -60,10 +60,9 @@ def match_history(
     compiled = compile_subscriptions(subscriptions, schema=schema, engine=engine)
     compiled.check()
     names = events.columns
-    places = places_of(names)
     unnamed = placed(events)
     kind = events.schema[order].dataType
-    newest = fn.col(places[names.index(order)])
+    newest = placed_column(names, order)
     if isinstance(kind, t.FloatType | t.DoubleType):
         newest = fn.when(~fn.isnan(newest), newest)
     keyed = unnamed.withColumns({_ORDER: newest, _TIE: fn.xxhash64(fn.to_json(fn.struct("*")))})

@@ -14,7 +14,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from siftcast.model import Schema
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
-from siftcast.spark.matching import clear_errors, places_of
+from siftcast.spark.matching import clear_errors
+from siftcast.spark.places import placed
 from siftcast.spark.schemas import check_columns, check_frame
 
 MATCHED_COUNT = "matched_count"
@@ -41,7 +42,7 @@ def match_counts(
         )
     subscriptions.check()
     shipment, names = subscriptions.shipment, events.columns
-    placed = events.toDF(*places_of(names))
+    unnamed = placed(events)
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = shipment.load()
@@ -51,5 +52,5 @@ def match_counts(
             fields = batch.schema.append(pa.field(MATCHED_COUNT, pa.int64(), nullable=False))
             yield pa.RecordBatch.from_arrays([*batch.columns, counts], schema=fields)
 
-    kind = StructType([*placed.schema.fields, StructField(MATCHED_COUNT, LongType(), nullable=False)])
-    return placed.mapInArrow(count, kind).toDF(*names, MATCHED_COUNT)
+    kind = StructType([*unnamed.schema.fields, StructField(MATCHED_COUNT, LongType(), nullable=False)])
+    return unnamed.mapInArrow(count, kind).toDF(*names, MATCHED_COUNT)

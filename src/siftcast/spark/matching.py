@@ -25,6 +25,7 @@ from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
 from siftcast.spark.id_texts import texts_for, texts_of
+from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import RESULT_COLUMN, Output, check_event_columns, check_frame, lists_type
 
 RESULT_BYTES = 32 * 2**20  # about how large the ids of one outgoing batch may be
@@ -68,30 +69,20 @@ def match_lists(events: DataFrame, shipment: Shipment) -> DataFrame:
 
 
 def match_places(events: DataFrame, shipment: Shipment) -> DataFrame:
-    """The columns of the events under their places (c0, c1, …) and the ids under IDS; `shape` gives the names back.
-
-    PySpark hands columns to `mapInArrow` by name and stumbles over a dot in one; and the result must be found even if
-    a column of the events has its name.
-    """
-    names = events.columns
-    placed = events.toDF(*places_of(names))
+    """The columns of the events under their places and the ids under IDS; `shape` gives the names back."""
+    names, unnamed = events.columns, placed(events)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return match_batches(shipment.load(), batches, names)
 
-    return placed.mapInArrow(run, lists_type(placed.schema, IDS))
+    return unnamed.mapInArrow(run, lists_type(unnamed.schema, IDS))
 
 
 def shape(matched: DataFrame, event_columns: Sequence[str], output: Output) -> DataFrame:
     """What `match_places` found as lists or as pairs."""
     ids = f.col(IDS) if output == "lists" else f.explode(IDS)
-    chosen = matched.select(*places_of(event_columns), ids.alias(IDS))
+    chosen = matched.select(*place_names(len(event_columns)), ids.alias(IDS))
     return chosen.toDF(*event_columns, RESULT_COLUMN[output])
-
-
-def places_of(names: Sequence[str]) -> list[str]:
-    """Names without dots for columns on their way through Python."""
-    return [f"c{place}" for place in range(len(names))]
 
 
 def match_batches(

@@ -25,6 +25,7 @@ from siftcast.model import DataError
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment
 from siftcast.spark.history import ORDER_COLUMNS
 from siftcast.spark.matched_numbers import Integers, match_numbers
+from siftcast.spark.places import placed, placed_column
 
 _PAIRS_GATHERED = 4_000_000
 _BATCH_ROWS = 65_536
@@ -53,12 +54,11 @@ def recent_matches(
         raise DataError(f"a subscription keeps at least one recent match, not {recent}")
     order = order_column(events, order_by)
     kind = events.schema[order].dataType
-    newest = fn.col(f"`{order}`")
+    names = events.columns
+    newest = placed_column(names, order)
     if isinstance(kind, t.FloatType | t.DoubleType):
         newest = fn.when(~fn.isnan(newest), newest)
-    names = events.columns
-    keyed = events.withColumns({_ORDER: newest, _EVENT: fn.xxhash64(fn.to_json(fn.struct("*")))})
-    placed = keyed.toDF(*(f"c{place}" for place in range(len(names))), _ORDER, _EVENT)
+    keyed = placed(events).withColumns({_ORDER: newest, _EVENT: fn.xxhash64(fn.to_json(fn.struct("*")))})
     form = t.StructType(
         [
             t.StructField("subscription", t.IntegerType()),
@@ -66,7 +66,7 @@ def recent_matches(
             t.StructField(_EVENT, t.LongType()),
         ]
     )
-    found = placed.mapInArrow(_task(subscriptions.shipment, names, recent, _PAIRS_GATHERED), form)
+    found = keyed.mapInArrow(_task(subscriptions.shipment, names, recent, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_EVENT).desc()]
     once = found.dropDuplicates(["subscription", _EVENT])
     ranked = once.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription").orderBy(*by_age)))

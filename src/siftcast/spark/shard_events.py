@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, inf, nextafter
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
@@ -32,18 +32,8 @@ _DAY_US = 86_400_000_000
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
-def numbered(events: DataFrame) -> DataFrame:
-    """The events with columns c0, c1, …: names that Spark cannot take for paths or confuse with each other."""
-    return events.toDF(*column_names(len(events.columns)))
-
-
-def column_names(count: int) -> list[str]:
-    """The names that `shape` expects."""
-    return [f"c{place}" for place in range(count)]
-
-
 def place_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | None:
-    """An attribute of the numbered events as cuts hold it, null where there is no value; None if it cannot be cut."""
+    """An attribute of the placed events as cuts hold it, null where there is no value; None if it cannot be cut."""
     found = _attribute(events, attribute)
     if found is None:
         return None

@@ -34,8 +34,9 @@ from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema, SiftcastError
 from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.matching import IDS, shape
+from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
-from siftcast.spark.shard_events import column_names, event_shards, numbered
+from siftcast.spark.shard_events import event_shards
 from siftcast.spark.shard_planning import Batches, measured, read_filter, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
 
@@ -82,7 +83,7 @@ def match_sharded(
         spread = rows.repartitionById(count, "shard")
     else:
         spread = rows.repartition(count, "shard")
-    lists = lists_type(numbered(events).schema, IDS)
+    lists = lists_type(placed(events).schema, IDS)
     form = _partial_type(lists) if merging else lists
     worker = ShardWorker(tuple(events.columns), engine, schema, every=output == "lists", merging=merging)
     found = spread.sortWithinPartitions("shard", "side").mapInArrow(worker.run, form)
@@ -93,11 +94,11 @@ def match_sharded(
 
 
 def _subscription_rows(plain: DataFrame, plan: ShardPlan, schema: Schema | None) -> DataFrame:
-    placed = plain.mapInArrow(
+    dealt = plain.mapInArrow(
         _place(replace(plan, reason=""), schema), "shard int, id string, filter string, dialect string"
     )
     subscription = fn.struct("id", "filter", "dialect").cast(_SUBSCRIPTION)
-    return placed.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))
+    return dealt.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))
 
 
 def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batches]:
@@ -127,16 +128,16 @@ def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batche
 
 def _event_rows(events: DataFrame, plan: ShardPlan, *, every: bool, merging: bool) -> DataFrame:
     """An event once for each of its shards, the first of which is its main copy; with `every`, at least once."""
-    event = fn.struct(*column_names(len(events.columns)))
+    event = fn.struct(*place_names(len(events.columns)))
     numbers = [fn.monotonically_increasing_id().alias("row"), _random_bits().alias("run")] if merging else []
     shards = event_shards(events.schema, plan)
-    placed = numbered(events).select(event.alias("event"), shards.alias("shards"), *numbers)
+    sent = placed(events).select(event.alias("event"), shards.alias("shards"), *numbers)
     if every:
         # No subscription of a zone is true for an event without that zone: any shard may pass it on.
         nowhere = fn.array(fn.lit(0).cast("int"))
-        placed = placed.withColumn("shards", fn.when(fn.size("shards") > 0, fn.col("shards")).otherwise(nowhere))
+        sent = sent.withColumn("shards", fn.when(fn.size("shards") > 0, fn.col("shards")).otherwise(nowhere))
     kept = ["event", "row", "run"] if merging else ["event"]
-    copies = placed.select(*kept, fn.posexplode("shards").alias("position", "shard"))
+    copies = sent.select(*kept, fn.posexplode("shards").alias("position", "shard"))
     main = (fn.col("position") == 0).alias("main")
     return copies.select("shard", fn.lit(1).alias("side"), *kept, main)
 

@@ -27,9 +27,10 @@ from siftcast.model import DataError, Filter, Schema, SiftcastError, Subscriptio
 from siftcast.planning.shard_axes import Place
 from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_plan import Placement, ShardPlan
-from siftcast.spark.compiled import check_subscriptions, placed, placed_column, text_column
+from siftcast.spark.compiled import check_subscriptions
 from siftcast.spark.dead_letters import NOT_UTF8, table_texts
-from siftcast.spark.shard_events import numbered, place_column
+from siftcast.spark.places import placed, placed_column, text_column
+from siftcast.spark.shard_events import place_column
 
 SAMPLE = 10_000
 SHARD_SUBSCRIPTIONS = 200_000  # with which a worker needs about 400 MiB in all
@@ -102,7 +103,7 @@ def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, li
     if not found:
         return {}
     columns = [place.alias(f"place{index}") for index, (place, _) in enumerate(found.values())]
-    drawn = numbered(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
+    drawn = placed(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
     return {(name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())}
 
 

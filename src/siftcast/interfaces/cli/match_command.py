@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 from cyclopts import Parameter
 
@@ -12,14 +12,6 @@ from siftcast.interfaces.cli.spark_commands import OutputFormat
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError, Schema
 
-_FORMATS: dict[str, OutputFormat] = {
-    "": "parquet",
-    ".parquet": "parquet",
-    ".jsonl": "json",
-    ".json": "json",
-    ".csv": "csv",
-    ".orc": "orc",
-}
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
@@ -98,9 +90,11 @@ def _on_spark(
 
     if output is None:
         raise DataError("with --spark the matches are written by Spark: say where with --output FOLDER")
-    kind = _FORMATS.get(output.suffix.lower())
+    from siftcast.spark.intake import FORMATS
+
+    kind = FORMATS.get(output.suffix.lower()) if output.suffix else "parquet"
     if kind is None:
-        raise DataError(f"{output}: the name must end in {', '.join(filter(None, _FORMATS))}, or be that of a folder")
+        raise DataError(f"{output}: the name must end in {', '.join(FORMATS)}, or be that of a folder")
     rejected = output.with_name(output.name + ".rejected") if rejected_to is None else rejected_to
     for folder in (output, rejected):
         if folder.exists():
@@ -111,7 +105,7 @@ def _on_spark(
         output=str(output),
         schema=schema,
         engine=engine,
-        output_format=kind,
+        output_format=cast(OutputFormat, kind),
         rejected=str(rejected),
         quiet=quiet,
         json=json,
