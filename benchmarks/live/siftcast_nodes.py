@@ -16,7 +16,6 @@ from siftcast.overlays.wire_events import encode_fields
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.errors import failure_error
 from siftcast.runtimes.live.frames import (
-    HEADER_BYTES,
     VERSION,
     Acknowledge,
     Deliver,
@@ -30,6 +29,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
     publish_frame,
 )
+from siftcast.runtimes.live.framing import HEADER_BYTES, size_in
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.rights import hash_token, new_token
 
@@ -149,7 +149,7 @@ def _frames(data: bytes) -> tuple[list[Frame], bytes]:
     """The whole frames in a piece of a stream, and what is left."""
     found, start = [], 0
     while len(data) >= start + HEADER_BYTES:
-        stop = start + HEADER_BYTES + int.from_bytes(data[start : start + HEADER_BYTES], "big")
+        stop = start + HEADER_BYTES + size_in(data[start : start + HEADER_BYTES])
         if len(data) < stop:
             break
         found.append(decode_frame(data[start + HEADER_BYTES : stop]))

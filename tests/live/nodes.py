@@ -1,7 +1,8 @@
 """A node on a port of its own, for tests."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from siftcast.runtimes.live.configuration import ConfigurationFile, parse_configuration
@@ -29,3 +30,38 @@ async def running(text: str = "", folder: Path | None = None) -> AsyncIterator[N
 
 def url_of(node: Node) -> str:
     return f"siftcast://{node.address}"
+
+
+SCHEMA = """[[attribute]]
+name = "value"
+type = "int"
+domain = [0, 999]
+granularity = 1
+"""
+
+
+@asynccontextmanager
+async def joined(
+    folder: Path, names: Sequence[str], scheme: str = "filter-based", *, durable: bool = True
+) -> AsyncIterator[dict[str, Node]]:
+    """Nodes of one network, all in this process, that have found each other."""
+    from tests.live.asynchronous import until
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schema.toml").write_text(SCHEMA)
+    listeners = {name: socket.create_server(("127.0.0.1", 0)) for name in names}
+    table = "".join(
+        f'[[overlay.nodes]]\nname = "{name}"\naddress = "127.0.0.1:{listener.getsockname()[1]}"\n'
+        for name, listener in listeners.items()
+    )
+    nodes = {}
+    async with AsyncExitStack() as stack:
+        for name, listener in listeners.items():
+            data = f'data = "data-{name}"\n' if durable else ""
+            overlay = f'[overlay]\nscheme = "{scheme}"\nschema = "schema.toml"\n{table}'
+            text = f'[node]\nname = "{name}"\nlisten = "127.0.0.1:0"\n{data}{QUIET}{overlay}'
+            nodes[name] = Node(parse_configuration(text, str(folder / f"{name}.toml")))
+            stack.push_async_callback(nodes[name].stop)
+            await nodes[name].start(listener)
+        await until(lambda: not any(node.peers.missing for node in nodes.values()))
+        yield nodes

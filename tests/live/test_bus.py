@@ -14,10 +14,11 @@ from siftcast import Event, Filter
 from siftcast.model import EventError, FilterError, FilterSyntaxError
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.errors import ConnectionLost, DurabilityUnavailable, LiveError, VersionError
-from siftcast.runtimes.live.frames import Hello, Subscribe, Welcome, decode_frame, encode_frame
+from siftcast.runtimes.live.frames import VERSION, Hello, Subscribe, Welcome, encode_frame
 from siftcast.runtimes.live.node import Node
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
+from tests.live.wire import last_frame, read_frame
 
 
 @on_loop
@@ -166,8 +167,8 @@ async def test_a_bus_reconnects_and_subscribes_anew() -> None:
 @on_loop
 async def test_a_publish_under_way_when_the_connection_breaks_is_told() -> None:
     async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-        writer.write(encode_frame(Welcome(1, "deaf", 1_000.0, 10_000, 10_000)))
+        await read_frame(reader)
+        writer.write(encode_frame(Welcome(VERSION, "deaf", 1_000.0, 10_000, 10_000)))
         await reader.readexactly(4)
         writer.close()
 
@@ -193,8 +194,7 @@ async def test_another_version_is_refused_with_its_code() -> None:
         host, port = parse_url(url_of(node))
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(encode_frame(Hello(99, "client")))
-        data = await reader.read()
-        assert decode_frame(data[4:]).code == VersionError.code  # type: ignore[attr-defined]
+        assert last_frame(await reader.read()).code == VersionError.code  # type: ignore[attr-defined]
         writer.close()
 
 
@@ -204,7 +204,7 @@ async def test_nothing_is_done_before_a_hello() -> None:
         host, port = parse_url(url_of(node))
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(encode_frame(Subscribe(1, 1, "TRUE")))
-        assert decode_frame((await reader.read())[4:]).code == "frame"  # type: ignore[attr-defined]
+        assert last_frame(await reader.read()).code == "frame"  # type: ignore[attr-defined]
         assert node.describe()["subscriptions"] == []
         writer.close()
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftcast.runtimes.live.connection import SILENT_ROUNDS_MAX, Connection, Outbox, Watch
-from siftcast.runtimes.live.frames import Describe, Dropped, Failure, Frame, Subscribe, decode_frame, encode_frame
+from siftcast.runtimes.live.frames import Describe, Dropped, Failure, Frame, Subscribe, encode_frame
 from tests.live.asynchronous import on_loop, until
+from tests.live.wire import HEADER_BYTES, enveloped, last_frame
 
 
 class Transport(asyncio.Transport):
@@ -34,6 +35,8 @@ class Transport(asyncio.Transport):
 
 class Listener:
     """Keeps what comes in."""
+
+    name = "listener"
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
@@ -94,10 +97,10 @@ async def test_what_is_sent_in_one_turn_is_one_write() -> None:
 @on_loop
 async def test_a_frame_beyond_the_limit_is_told_and_ends_the_connection_before_it_is_read() -> None:
     connection, listener, transport = joined(asyncio.get_running_loop(), frame_bytes_max=1_000)
-    connection.data_received((1_001).to_bytes(4, "big"))
+    connection.data_received(enveloped(bytes(1_001))[:HEADER_BYTES])
     assert transport.closed
     assert listener.frames == []
-    failure = decode_frame(b"".join(transport.written)[4:])
+    failure = last_frame(b"".join(transport.written))
     assert isinstance(failure, Failure)
     assert (failure.request, failure.code) == (0, "frame")
     connection.data_received(b"x" * 1_001)

@@ -1,4 +1,6 @@
-"""The machine under a node misbehaves: its disk is full, its clock jumps. Nothing acknowledged is lost.
+"""The machine under a node misbehaves: its disk is full or alters what it holds, its clock jumps.
+
+Nothing acknowledged is lost, or it is said what is.
 
 The disk is a real one that is really full: a file system of three megabytes, in a namespace of its own, where this
 machine lets an ordinary user make one.
@@ -15,15 +17,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 import siftcast
 from siftcast import Event
+from siftcast.runtimes.live.configuration import LogSpec
 from siftcast.runtimes.live.errors import Refused
+from siftcast.runtimes.live.logs import make_log
+from siftcast.runtimes.live.node import Node
 from tests.live.asynchronous import on_loop, until
-from tests.live.nodes import QUIET, running, url_of
+from tests.live.nodes import QUIET, configured, running, url_of
+from tests.live.stores import FRAME_BYTES, LOG, LOG_HEADER, commit_ends
 
 HOUR_S = 3_600.0
 _ENTER = ("unshare", "--user", "--map-root-user", "--mount")
@@ -150,6 +157,64 @@ async def test_a_clock_that_jumps_by_an_hour_is_harmless(
         since = datetime.fromtimestamp(real_time() - 2 * HOUR_S, UTC)
         replay = bus.subscribe("value >= 0", durable="desk", since=since - timedelta(seconds=1))
         assert [(await anext(replay))["value"] for _ in range(6)] == [0, 1, 2, 3, 4, 5]
+
+
+async def _crashed(folder: Path, count: int) -> Path:
+    """A folder as it is left by a node that crashes after it has acknowledged some events; returns the log there."""
+    async with running('data = "kept"', folder) as node, siftcast.connect(url_of(node), name="source") as bus:
+        async with bus.subscribe("value >= 0", durable="desk"):
+            pass
+        for value in range(count):
+            await bus.publish(Event({"value": value, "text": "x" * 200}, f"event-{value}"), durable=True)
+        shutil.copytree(folder / "kept", folder / "crashed")
+    return folder / "crashed" / LOG
+
+
+async def _read_until(bus: siftcast.Bus, last: int) -> list[int]:
+    found: list[int] = []
+    async for event in bus.subscribe("value >= 0", durable="desk"):
+        found.append(event["value"])
+        event.ack()
+        if event["value"] == last:
+            break
+    return found
+
+
+@on_loop
+async def test_a_node_finds_all_it_acknowledged_behind_a_flipped_bit_in_its_log_and_reports_it(tmp_path: Path) -> None:
+    log = await _crashed(tmp_path, 30)
+    content = bytearray(log.read_bytes())
+    content[LOG_HEADER + len(content) // FRAME_BYTES // 3 * FRAME_BYTES + 8] ^= 1
+    log.write_bytes(content)
+    lines = StringIO()
+    node = Node(configured('data = "crashed"', tmp_path), log=make_log(LogSpec(), lines))
+    await node.start()
+    try:
+        async with siftcast.connect(url_of(node)) as bus:
+            assert await _read_until(bus, 29) == list(range(30))
+    finally:
+        await node.stop()
+    assert "store damaged" in lines.getvalue()
+    assert "whole=True" in lines.getvalue()
+
+
+@on_loop
+async def test_a_node_whose_log_was_cut_says_which_commits_are_missing_and_goes_on(tmp_path: Path) -> None:
+    log = await _crashed(tmp_path, 30)
+    content = log.read_bytes()
+    log.write_bytes(content[: commit_ends(content)[-5]])
+    lines = StringIO()
+    node = Node(configured('data = "crashed"', tmp_path), log=make_log(LogSpec(), lines))
+    await node.start()
+    try:
+        async with siftcast.connect(url_of(node)) as bus:
+            await bus.publish(Event({"value": 100}, "event-100"), durable=True)
+            found = await _read_until(bus, 100)
+            assert found == [*range(len(found) - 1), 100]
+    finally:
+        await node.stop()
+    last = len(commit_ends(content)) - 1
+    assert f"commits_missing='{last - 3} to {last}'" in lines.getvalue()
 
 
 def _waiting(node: object) -> int:

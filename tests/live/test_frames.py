@@ -18,13 +18,15 @@ from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.frames import (
-    HEADER_BYTES,
+    DELIVERY_HEAD_BYTES,
+    VERSION,
     decode_frame,
     delivery_head,
+    delivery_tail,
     encode_frame,
     publish_frame,
-    subscription_bytes,
 )
+from tests.live.wire import frames_in
 
 EVENT = Event({"symbol": "IBM", "price": 88.5, "deep": {"er": [1, None, True]}}, "e1", "desk", None, b"\x00payload")
 scalars = (
@@ -43,8 +45,8 @@ values = st.recursive(
 def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     raw = msgspec.Raw(encode_event(EVENT))
     samples = [
-        frames.Hello(1, "node", "a", "secret", "digest"),
-        frames.Welcome(1, "a", 5_000.0, 1, 2),
+        frames.Hello(VERSION, "node", "a", "secret", "digest", "process", "b"),
+        frames.Welcome(VERSION, "a", 5_000.0, 1, 2),
         frames.Failure(3, "refused", "no"),
         frames.Heartbeat(4, True),
         frames.Publish(5, raw),
@@ -53,7 +55,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Replace(10, 11, "x < 2"),
         frames.Unsubscribe(12, 13),
         frames.Subscribed(14),
-        frames.Deliver((15, 16), raw, 17),
+        frames.Deliver(raw, (15, 16), 17),
         frames.Dropped(18),
         frames.Acknowledge(19, (20,)),
         frames.Reject(21, 22, "why"),
@@ -72,8 +74,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     assert {type(sample) for sample in samples} == set(frames.Frame.__subclasses__())
     for sample in samples:
         data = encode_frame(sample)
-        assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
-        back = decode_frame(data[HEADER_BYTES:])
+        (back,) = frames_in(data)
         assert type(back) is type(sample)
         assert encode_frame(back) == data
 
@@ -81,9 +82,8 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
 @given(st.integers(0, frames.SUBSCRIPTION_MAX), st.dictionaries(st.text(), scalars, max_size=4))
 def test_a_delivery_put_together_from_parts_is_a_frame(number: int, attributes: dict[str, object]) -> None:
     encoded = encode_event(Event(attributes, "e"))
-    data = delivery_head(encoded) + subscription_bytes(number) + encoded
-    assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
-    frame = decode_frame(data[HEADER_BYTES:])
+    tail, difference = delivery_tail(number)
+    (frame,) = frames_in((delivery_head(encoded) ^ difference).to_bytes(DELIVERY_HEAD_BYTES, "big") + encoded + tail)
     assert isinstance(frame, frames.Deliver)
     assert (frame.subscriptions, bytes(frame.event)) == ((number,), encoded)
 
@@ -91,11 +91,10 @@ def test_a_delivery_put_together_from_parts_is_a_frame(number: int, attributes: 
 @given(st.integers(0, 2**32 - 1), st.dictionaries(st.text(), scalars, max_size=4))
 def test_a_publish_put_together_from_parts_is_a_frame(number: int, attributes: dict[str, object]) -> None:
     encoded = encode_event(Event(attributes, "e"))
-    data = publish_frame(number, encoded)
-    assert int.from_bytes(data[:HEADER_BYTES], "big") == len(data) - HEADER_BYTES
-    frame = decode_frame(data[HEADER_BYTES:])
-    assert isinstance(frame, frames.Publish)
-    assert (frame.request, bytes(frame.event)) == (number, encoded)
+    for durable in (False, True):
+        (frame,) = frames_in(publish_frame(number, encoded, durable=durable))
+        assert isinstance(frame, frames.Publish)
+        assert (frame.request, bytes(frame.event), frame.durable) == (number, encoded, durable)
 
 
 @given(st.binary(max_size=60))

@@ -1,4 +1,4 @@
-"""What a node does with timers, defects, neighbours that do not keep up, and events without an id."""
+"""What a node does with timers, neighbours that do not keep up, and events without an id."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.connection import Connection
-from siftcast.runtimes.live.errors import ConnectionLost, Refused
+from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.node import Node
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
@@ -42,8 +42,6 @@ class Scripted(Protocol):
         self.told.append(stimulus)
         if isinstance(stimulus, PublishRequested):
             name = str(stimulus.event["do"])
-            if name == "fail":
-                raise ZeroDivisionError("a defect")
             return self._script[name]
         return ()
 
@@ -87,15 +85,6 @@ async def test_what_is_persisted_is_reported_and_handed_to_the_next_node(tmp_pat
     assert started.clock_ms is not None
     assert not [each for each in protocol.told if isinstance(each, PersistFailed)]
     await node.stop()
-
-
-@on_loop
-async def test_a_defect_ends_the_connection_that_brought_it_and_the_node_goes_on() -> None:
-    async with running() as node, siftcast.connect(url_of(node)) as good, siftcast.connect(url_of(node)) as bad:
-        scripted(node, fine=())
-        with pytest.raises(ConnectionLost, match="defect"):
-            await bad.publish({"do": "fail"})
-        assert await good.publish({"do": "fine"})
 
 
 @on_loop

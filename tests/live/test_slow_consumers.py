@@ -10,7 +10,7 @@ import siftcast
 from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.frames import (
-    HEADER_BYTES,
+    VERSION,
     Deliver,
     Dropped,
     Failure,
@@ -24,6 +24,7 @@ from siftcast.runtimes.live.node import Node
 from siftcast.runtimes.live.spill import Spill
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
+from tests.live.wire import HEADER_BYTES
 
 EVENTS, SIZE, QUEUE = 3_000, 4_000, 200_000
 
@@ -35,14 +36,14 @@ class Sleeper:
         self.socket = socket.create_connection(parse_url(url_of(node)))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 262_144)
         self.socket.setblocking(False)
-        self.socket.send(encode_frame(Hello(1, "client", "sleeper")) + encode_frame(Subscribe(1, 1, "TRUE")))
+        self.socket.send(encode_frame(Hello(VERSION, "client", "sleeper")) + encode_frame(Subscribe(1, 1, "TRUE")))
         self._data = b""
 
     async def read(self) -> Frame | None:
         """The next frame; None at the end."""
         loop = asyncio.get_running_loop()
         while True:
-            size = int.from_bytes(self._data[:HEADER_BYTES], "big") + HEADER_BYTES
+            size = int.from_bytes(self._data[:4], "big") + HEADER_BYTES
             if len(self._data) >= max(size, HEADER_BYTES):
                 frame, self._data = self._data[HEADER_BYTES:size], self._data[size:]
                 return decode_frame(frame)

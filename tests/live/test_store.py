@@ -1,48 +1,22 @@
 """The store: what it reported as safe is there again, whatever happened to the process, the disk or the file."""
 
-import os
 import random
 import resource
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import apsw
 import pytest
 
-from siftcast.runtimes.live.configuration import LogSpec
+from siftcast.runtimes.live import store as store_module
 from siftcast.runtimes.live.errors import StoreError
-from siftcast.runtimes.live.logs import make_log
+from siftcast.runtimes.live.marks import checksum
 from siftcast.runtimes.live.salvage import salvage
-from siftcast.runtimes.live.store import Reported, Store, checksum
-
-QUIET = make_log(LogSpec(level="error"), open(os.devnull, "w"))  # noqa: SIM115  # for all tests of this file
-
-
-class Kept:
-    """A store, and what it has reported."""
-
-    def __init__(self, path: Path) -> None:
-        self.reported: dict[str, str | None] = {}
-        self.groups: list[int] = []
-        self._changed = threading.Condition()
-        self.store = Store(path, self._note, QUIET)
-        self.held = self.store.open()
-
-    def _note(self, reported: Reported) -> None:
-        with self._changed:
-            self.groups.append(len(reported))
-            self.reported.update(reported)
-            self._changed.notify_all()
-
-    def write(self, key: str, data: bytes | None) -> None:
-        self.store.write(key, ((key, data),))
-
-    def wait(self, *keys: str) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: all(key in self.reported for key in keys), 30)
+from siftcast.runtimes.live.store import Reported
+from siftcast.runtimes.live.store_tail import Tail
+from tests.live.stores import Kept
 
 
 def filled(path: Path, count: int, *, close: bool = True) -> dict[str, bytes]:
@@ -103,7 +77,7 @@ def test_a_second_node_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "store.sqlite")
     kept.write("a", b"1")
     kept.wait("a")
-    with pytest.raises(StoreError, match="another node"):
+    with pytest.raises(StoreError, match="another node is using this folder"):
         Kept(tmp_path / "store.sqlite")
     kept.store.close()
 
@@ -173,6 +147,7 @@ def test_damage_of_the_log_is_detected_and_the_rest_survives(tmp_path: Path, see
     log[random.Random(seed).randrange(len(log))] ^= 0x10
     copy.write_bytes(path.read_bytes())
     copy.with_name("store.sqlite-wal").write_bytes(log)
+    copy.with_name("store.tail").write_bytes(path.with_name("store.tail").read_bytes())
     # The log has older versions of pages, so what was removed or replaced may come back where the newest is damaged.
     check_survival(copy, expected, may_be_stale=True)
 
@@ -202,7 +177,7 @@ def test_a_flipped_bit_costs_few_records(tmp_path: Path) -> None:
         data = bytearray(whole)
         data[random.Random(seed).randrange(len(data))] ^= 4
         path.write_bytes(data)
-        found = salvage(path, checksum).records
+        found = salvage(path, None).records
         assert all(expected[key] == data for key, data in found.items())
         lost.append(len(expected) - len(found))
     assert sum(lost) / len(lost) < 0.05 * len(expected)
@@ -244,3 +219,103 @@ def test_a_file_that_is_no_store_is_set_aside(tmp_path: Path) -> None:
     assert len(kept.store.damaged) == 1
     kept.store.close()
     assert apsw.Connection(str(path)).execute("SELECT count(*) FROM records").fetchall() == [(0,)]
+
+
+# -- what cannot be written, and a thread that fails -----------------------------------------------------
+
+
+def test_a_write_that_cannot_be_written_at_all_is_reported_and_keeps_back_no_other(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "store.sqlite")
+    for number in range(50):
+        kept.write(f"before {number}", b"x")
+    kept.store.write("bad", (("first half", b"x"), ("bad", 5)))  # type: ignore[arg-type]
+    kept.write("no text \ud800", b"x")
+    kept.write("after", b"x")
+    kept.wait("bad", "no text \ud800", "after")
+    assert "TypeError" in str(kept.reported["bad"])
+    assert "UnicodeEncodeError" in str(kept.reported["no text \ud800"])
+    assert kept.reported["after"] is None
+    kept.store.close()
+    again = Kept(tmp_path / "store.sqlite")
+    assert again.held == {**{f"before {number}": b"x" for number in range(50)}, "after": b"x"}
+    again.store.close()
+
+
+def test_when_the_thread_of_a_store_ends_all_that_waits_and_all_that_comes_is_reported_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ends(BaseException):
+        pass
+
+    def fail(number: int, key: str, data: bytes) -> int:
+        if key == "fatal":
+            kept.write("waits meanwhile", b"x")
+            raise Ends
+        return checksum(number, key, data)
+
+    monkeypatch.setattr(store_module, "checksum", fail)
+    kept = Kept(tmp_path / "store.sqlite")
+    kept.write("good", b"x")
+    kept.wait("good")
+    kept.write("fatal", b"x")
+    kept.wait("fatal", "waits meanwhile")
+    kept.write("later", b"x")
+    kept.wait("later")
+    assert kept.reported["good"] is None
+    assert all("Ends" in str(kept.reported[key]) for key in ("fatal", "waits meanwhile", "later"))
+    assert "store stopped" in kept.log
+    kept.store.close()
+    again = Kept(tmp_path / "store.sqlite")
+    assert again.held == {"good": b"x"}
+    again.store.close()
+
+
+def test_a_report_that_fails_does_not_end_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(tmp_path / "store.sqlite")
+    note = kept.note
+
+    def fail_once(reported: Reported) -> None:
+        monkeypatch.setattr(kept.store, "_report", note)
+        raise RuntimeError("nobody listens")
+
+    monkeypatch.setattr(kept.store, "_report", fail_once)
+    kept.write("unheard", b"x")
+    while kept.store._report is not note:  # the first may not be written in one group with the next
+        kept.store._condition.acquire()
+        kept.store._condition.release()
+    kept.write("heard", b"x")
+    kept.wait("heard")
+    kept.store.close()
+    assert "nobody listens" in kept.log
+    again = Kept(tmp_path / "store.sqlite")
+    assert again.held == {"unheard": b"x", "heard": b"x"}
+    again.store.close()
+
+
+def test_a_write_after_the_end_is_reported_as_failed(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "store.sqlite")
+    kept.store.close()
+    kept.write("late", b"x")
+    assert kept.reported == {"late": "the store is closed"}
+
+
+def test_a_tail_that_cannot_be_written_fails_no_commit_and_promises_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.sqlite"
+    kept = Kept(path)
+    kept.commit("first", [("first", b"x")])
+
+    def fail(self: Tail, mark: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tail, "write", fail)
+        kept.commit("second", [("second", b"x")])
+        kept.commit("third", [("third", b"x")])
+    assert kept.log.count("store tail cannot be written") == 1
+    kept.store.close()
+    again = Kept(path)
+    assert again.held == {"first": b"x", "second": b"x", "third": b"x"}
+    assert again.store.damaged == []
+    again.store.close()

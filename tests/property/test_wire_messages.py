@@ -11,13 +11,14 @@ from siftcast.model import DataError, Event, EventError, Filter
 from siftcast.overlays.conformance import FILTERS
 from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
-from siftcast.overlays.durability import DURABLE_MESSAGES, Acknowledge, ControlRelay, Relay, Release
+from siftcast.overlays.durability import DURABLE_MESSAGES, Acknowledge, ControlRelay, Greet, Relay, Release, Roster
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.kyra import Entrust, Kyra, Notification
 from siftcast.overlays.wire_events import decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
 
-FORMAT = MessageCodec((*Kyra.messages, *DURABLE_MESSAGES))
+FORMAT_MESSAGES = (*Kyra.messages, *DURABLE_MESSAGES)
+FORMAT = MessageCodec(FORMAT_MESSAGES)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts | st.binary(max_size=5) | moments
@@ -43,13 +44,15 @@ steering = st.builds(Announce, entries, st.integers(-1, 9), st.booleans()) | st.
 carriers = publications | st.builds(Notification, events)
 parcels = st.builds(Parcel, carriers | steering, st.lists(st.integers(0, 99), max_size=3).map(tuple))
 several = st.lists(numbers, max_size=3).map(tuple)
-epochs = st.tuples(numbers, numbers, numbers)
+lineages = st.tuples(numbers, numbers)
+runs = st.lists(lineages, max_size=3).map(tuple)
+epochs = st.tuples(numbers, numbers, numbers, numbers)
 messages: st.SearchStrategy[Message] = st.one_of(
     steering,
     parcels,
     st.builds(
         Relay,
-        numbers,
+        lineages,
         numbers,
         numbers,
         carriers | parcels,
@@ -57,19 +60,21 @@ messages: st.SearchStrategy[Message] = st.one_of(
         st.none() | st.tuples(texts, numbers),
         st.booleans(),
     ),
-    st.builds(Release, numbers, several),
+    st.builds(Release, lineages, several),
     st.builds(ControlRelay, epochs, numbers, steering),
     st.builds(
         Acknowledge,
+        lineages,
+        lineages,
+        lineages,
         numbers,
-        numbers,
-        numbers,
-        several,
-        several,
+        runs,
+        runs,
         epochs,
         numbers,
-        st.tuples(numbers, numbers),
+        lineages,
     ),
+    st.builds(Greet, lineages, lineages, lineages, lineages, numbers, epochs, numbers),
 )
 
 
@@ -105,6 +110,32 @@ def test_a_message_that_was_cut_short_is_refused(message, data):
         FORMAT.decode(whole[: data.draw(st.integers(0, len(whole) - 1))])
 
 
+@given(messages, st.randoms())
+def test_a_message_that_names_nodes_means_the_same_nodes_in_a_list_of_another_order(message, random):
+    names = [f"n{number}" for number in range(100)]
+    other = random.sample(names, 100)
+    here, there = (MessageCodec(FORMAT_MESSAGES, names=Roster(listed)) for listed in (names, other))
+    moved = there.decode(here.encode(message))
+    assert moved == renumbered(message, lambda number: other.index(names[number]))
+
+
+def renumbered(message, to):
+    """The message with every number of a node changed; which fields are numbers of nodes is known here, too."""
+    changed = {}
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if name == "content":
+            value = renumbered(value, to)
+        elif name == "origin":
+            value = to(value)
+        elif name == "destinations":
+            value = tuple(map(to, value))
+        elif name == "entries":
+            value = tuple((id, filter_, to(node)) for id, filter_, node in value)
+        changed[name] = value
+    return type(message)(**changed)
+
+
 def test_values_come_back_as_the_model_compares_them():
     zone = timezone(timedelta(hours=2))
     odd = Event(
@@ -137,4 +168,4 @@ def test_messages_of_another_scheme_are_neither_written_nor_read():
     with pytest.raises(DataError, match="Announce"):
         small.encode(Announce(()))
     with pytest.raises(DataError, match="no message"):
-        small.decode(b"\x92\x01\x90")
+        small.decode(b"\x92\xa4Mars\x90")

@@ -2,6 +2,8 @@
 
     configurations ──▶ sweep (a Spark task each, resumed) ──▶ outcomes ──▶ verdicts, figures ──▶ claims.json, page
 
+A row that was asked for and not judged is an error, because a table without it would look as if all held.
+
 Everything lands in one folder: `results/` (a file a configuration, which is what makes it resume), `claims.json`,
 the figures, and `<paper>.md`, a page that shows them with an account of each deviation.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 from siftcast import spark as ss
 from siftcast.experiments.claims import Verdict, write_claims
 from siftcast.experiments.study import Figures, Study
+from siftcast.model import DataError
 from siftcast.spark.sweeps import Outcome, Show, sweep
 
 
@@ -45,6 +48,10 @@ def reproduce(
     seconds = sum(outcome.seconds for outcome in outcomes)
     page = place / f"{study.name}.md"
     page.write_text(_page(study, verdicts, figures, outcomes, quick=quick))
+    judged = {item.id.partition(" ")[0] for item in verdicts}
+    unjudged = [row for row in (study.figures if figure is None else (figure,)) if row not in judged]
+    if unjudged:
+        raise DataError(f"nothing was measured that {study.name} {', '.join(unjudged)} could be judged by")
     return Reproduction(study, tuple(verdicts), place, page, len(outcomes), seconds)
 
 

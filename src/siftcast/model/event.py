@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
@@ -23,6 +24,19 @@ class Event:
     source: str = ""
     time: datetime | None = None
     payload: bytes = field(default=b"", repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises EventError for a field of another type. Attributes are looked at where they are sent or kept."""
+        if type(self.attributes) is not dict and not isinstance(self.attributes, Mapping):
+            raise EventError(f"the attributes of an event are a mapping, not {_given(self.attributes)}")
+        if type(self.id) is not str:
+            object.__setattr__(self, "id", _text("id", self.id))
+        if type(self.source) is not str:
+            object.__setattr__(self, "source", _text("source", self.source))
+        if self.time is not None and type(self.time) is not datetime:
+            object.__setattr__(self, "time", _moment(self.time))
+        if type(self.payload) is not bytes:
+            object.__setattr__(self, "payload", _bytes(self.payload))
 
     @classmethod
     def from_json(cls, text: str | bytes, schema: Schema | None = None) -> Event:
@@ -46,6 +60,35 @@ class Event:
     def keys(self) -> object:
         """The names of the attributes: with `__getitem__`, what `dict(event)` needs."""
         return self.attributes.keys()
+
+
+def _text(name: str, value: object) -> str:
+    """The text itself where it is that of a subclass, such as a string enumeration."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    convert = f"; convert it: str({name})" if isinstance(value, int | UUID) else ""
+    raise EventError(f"the {name} of an event is a string, not {_given(value)}{convert}")
+
+
+def _moment(value: object) -> datetime:
+    try:
+        if isinstance(value, datetime):  # pandas.Timestamp and the like, cut to microseconds
+            return datetime.fromisoformat(value.isoformat())
+    except ValueError:  # pandas' NaT says that it is a datetime
+        pass
+    raise EventError(f"the time of an event is a datetime or None, not {_given(value)}")
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    convert = "; convert it: payload.encode()" if isinstance(value, str) else ""
+    raise EventError(f"the payload of an event is bytes, not {_given(value)}{convert}")
+
+
+def _given(value: object) -> str:
+    shown = repr(value)
+    return f"{shown if len(shown) <= 60 else shown[:59] + '…'} (of type {type(value).__name__})"
 
 
 def decode_attributes(text: str | bytes) -> dict[str, object]:

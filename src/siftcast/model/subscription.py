@@ -26,6 +26,10 @@ class Subscription:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
             raise SubscriptionError("a subscription needs an id, as a string")
+        if not isinstance(self.filter, Filter):
+            raise SubscriptionError(f"subscription '{self.id}': filter must be a Filter, not {_given(self.filter)}")
+        if not isinstance(self.subscriber, str):
+            raise SubscriptionError(f"subscription '{self.id}': subscriber must be a string, not {self.subscriber!r}")
         delay = self.delay_ms_max
         if delay is not None and (
             isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 < delay < float("inf")
@@ -63,3 +67,7 @@ class Subscription:
             subscriber or "",
             fields.get("delay_ms_max"),
         )
+
+
+def _given(filter_: object) -> str:
+    return f"a text; write Filter.parse({filter_!r})" if isinstance(filter_, str) else repr(filter_)

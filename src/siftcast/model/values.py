@@ -7,6 +7,10 @@ Four kinds are comparable, each only with itself:
     boolean     FALSE < TRUE; never equal to 0 or 1
     timestamp   an instant, to the microsecond; one without a zone is taken as UTC
 
+Other types stand for one of these where there is one obvious choice: a UUID for its canonical text, a member of
+an enumeration for its value, a date for its midnight in UTC, a decimal for the nearest float. `plain_value` is the
+only place that says so, which is why matching, the wire and the disk agree.
+
 Everything else (NULL, NaN, lists, nested objects, bytes) compares with nothing: the answer is
 "unknown", as SQL has it for NULL, so that neither a comparison nor its negation matches. That makes
 NOT exact: `NOT (x < 5)` and `x >= 5` agree on every event, which the algebra of filters and every
@@ -22,6 +26,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
+from uuid import UUID
 
 
 class Kind(Enum):
@@ -49,8 +54,7 @@ KIND_OF_TYPE: dict[type, Kind] = {
 def normalise(value: object) -> object:
     """A value as the model compares it: a `Value`, or None when it compares with nothing.
 
-    Decimals become the nearest float, dates become midnight UTC, NumPy scalars become Python's;
-    timestamps are made aware. Containers are left to the caller, who may want to look inside.
+    What other types stand for is said by `plain_value`. Containers are left to the caller, who may want to look inside.
     """
     kind = type(value)
     if kind is float:
@@ -60,12 +64,25 @@ def normalise(value: object) -> object:
     if value is None:
         return None
     try:
-        return _normalise_rare(value)
-    except (OverflowError, ValueError):  # an instant beyond year 1 to 9999 in UTC, a signalling NaN
+        plain = plain_value(value)
+    except ValueError:
         return None
+    return plain if plain == plain else None
 
 
-def _normalise_rare(value: object) -> object:
+def plain_value(value: object) -> Value | None:
+    """The plain value that another stands for, NaN included; None where it stands for none, as a container does.
+
+    Raises ValueError where its type stands for a kind and this value lies outside: an instant beyond the years 1 to
+    9999 in UTC (or pandas' NaT), a fraction beyond all floats, a signalling NaN.
+    """
+    try:
+        return _plain_value(value)
+    except (OverflowError, TypeError) as error:  # TypeError: a class says that it is a number, and is none
+        raise ValueError(str(error)) from None
+
+
+def _plain_value(value: object) -> Value | None:
     if type(value) is datetime:
         return in_utc(value)
     if isinstance(value, datetime):  # pandas.Timestamp and the like, cut to microseconds
@@ -75,10 +92,15 @@ def _normalise_rare(value: object) -> object:
     if isinstance(value, str):
         return str.__str__(value)  # the text itself: str() of a string enumeration is its name
     if isinstance(value, Decimal | Real) and not isinstance(value, Integral):
-        number = float(value)
-        return number if number == number else None
+        return float(value)
     if isinstance(value, Integral):
+        if type(value).__name__ == "timedelta64":  # NumPy calls a span of time an integer, of whatever unit
+            return None
         return bool(value) if isinstance(value, bool) else int(value)
+    if isinstance(value, UUID):
+        return UUID.__str__(value)  # whatever a subclass prints
+    if isinstance(value, Enum):  # after the above: one that is a string or a number itself stands for that
+        return _plain_value(value.value)
     if type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     return None

@@ -6,6 +6,7 @@ known beforehand, which planned schemes may use as a forecast but must not rely 
 unsubscribes, replaces and publishes in any order, and compares with what the filters themselves say.
 
 Nothing of a scheme's insides is asked for. That events arrive at most once at each node is checked on the messages.
+Every history ends with a subscription to everything and an event from the other end, so that none shows nothing.
 """
 
 from __future__ import annotations
@@ -150,6 +151,10 @@ class SchemeConformance:
                 net.do(at, UnsubscribeRequested((step.id,)))
             else:
                 self._publish(net, node, Event(step.attributes, id=f"e{number}"), held)
+        everything = Subscription("everything", Filter.parse("TRUE"))
+        net.do(0, SubscribeRequested((everything,)))
+        held[everything.id] = 0, everything.filter
+        self._publish(net, count - 1, Event({"value": 3, "kind": "x"}, id="last"), held)
 
     def _publish(self, net: Loopback, node: int, event: Event, held: dict[str, tuple[int, Filter]]) -> None:
         net.delivered.clear()

@@ -30,7 +30,7 @@ from siftcast.overlays.tables import Table, TableFactory
 
 
 class ContentRouter:
-    """One server's tables on one network."""
+    """One server's tables on one network; `summary` is the name of one, or a kind of its own."""
 
     __slots__ = (
         "_advertisements", "_entries", "_keys", "_links", "_local", "_network", "_reuse", "_summaries",
@@ -43,14 +43,14 @@ class ContentRouter:
         tables: TableFactory,
         *,
         network: int = 0,
-        summary: str = "none",
+        summary: str | type[Summary] = "none",
         reuse: Reuse = NEVER,
         unsafe: bool = False,
         advertisements: Advertisements | None = None,
     ) -> None:
-        if summary not in SUMMARIES:
+        if isinstance(summary, str) and summary not in SUMMARIES:
             raise ValueError(f"subscriptions are summarised by {', '.join(SUMMARIES)}, not {summary!r}")
-        self._summary = SUMMARIES[summary]
+        self._summary = SUMMARIES[summary] if isinstance(summary, str) else summary
         self._unsafe = unsafe
         self._links = links
         self._network = network

@@ -22,6 +22,17 @@ reordered if the runtime says so.
 Durable publishes and subscriptions are answered by `durability.Durable`, which wraps a scheme; a scheme by itself
 knows the ephemeral ones only.
 
+When something goes wrong in a runtime:
+
+- *A failed effect never prevents the others.* It is reported, the rest of the turn is carried out, and whoever waits
+  for the failed one is answered: a write by `PersistFailed`, a measurement by "no answer", a timer by firing late.
+- *An exception inside `handle` stops the node*, because what the call had changed in memory fits nothing any more. The
+  runtime drops the object, makes a new one and starts it with what is on disk, as after a crash. So `handle` raises for
+  defects only; a request that cannot be met is answered by `Refuse`.
+- *Input that stopped a node three times is set aside* and reported: from then on the node meets `InputSetAside` in its
+  place, so that one message cannot keep a node down. What is on disk (`Started`) is never set aside: a node that cannot
+  start from it stays down and says why.
+
 Rejected: callbacks or coroutines inside protocols, which tie them to one runtime and make a run depend on its
 scheduler; one method a stimulus, because a runtime would then have to know each of them (ADR 0008).
 """
@@ -30,14 +41,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
 from siftcast.model import Event, Subscription, SubscriptionError
 
-NodeId = int
-"""Nodes are numbered; a runtime that knows them by name keeps the list."""
+NODE_NUMBER = "node number"
+NodeId = Annotated[int, NODE_NUMBER]
+"""Nodes are numbered; a runtime that knows them by name keeps the list. The mark lets a codec write names instead."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -56,6 +68,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         """What a scheme adds to the event it carries, as far as schemes differ in it."""
         return 0
 
+    @property
+    def signature(self) -> str:
+        """The same for a message that is sent again, by which a runtime knows input that has stopped a node before."""
+        return repr(self)
+
 
 # -- stimuli -----------------------------------------------------------------------------------------
 
@@ -68,12 +85,21 @@ class Started(Stimulus, frozen=True, gc=False):
     """The node runs; `restored` holds what an earlier incarnation persisted.
 
     `clock_ms` is the calendar's time in milliseconds at `now`, where `now` itself does not go on from one incarnation
-    to the next; None where it does. `damaged` says that some of what was persisted is known to be lost.
+    to the next; None where it does. `damaged` says that some of what was persisted is known to be lost. `nonce` is a
+    number of 63 bits that the runtime draws for this life alone.
     """
 
     restored: Mapping[str, bytes] = {}
     clock_ms: float | None = None
     damaged: bool = False
+    nonce: int = 0
+
+
+class InputSetAside(Stimulus, frozen=True, gc=False):
+    """A stimulus that stopped the node three times came once more and is not handed in; whoever asked is answered."""
+
+    stimulus: Stimulus
+    reason: str
 
 
 class MessageReceived(Stimulus, frozen=True, gc=False):
@@ -326,6 +352,13 @@ class Expire(Effect, frozen=True, gc=False):
     subscription: str
     positions: Sequence[int]
     reason: str
+
+
+class Report(Effect, frozen=True, gc=False):
+    """Tells whoever runs the node something they should know, with the facts that belong to it."""
+
+    what: str
+    facts: Mapping[str, str | int | float]
 
 
 class MeasureDelay(Effect, frozen=True, gc=False):

@@ -25,6 +25,7 @@ from siftcast.overlays.contract import (
     Persisted,
     Protocol,
     Refuse,
+    Report,
     SendMessage,
     SetTimer,
     Spent,
@@ -40,7 +41,7 @@ class Loopback:
         self.protocols = {node: factory(node) for node in nodes}
         self.delivered: list[tuple[NodeId, str, str]] = []
         self.offered: list[tuple[NodeId, Offer]] = []
-        self.told: list[tuple[NodeId, DeadLetter | Expire]] = []
+        self.told: list[tuple[NodeId, DeadLetter | Expire | Report]] = []
         self.accepted: list[tuple[NodeId, str]] = []
         self.refused: list[tuple[NodeId, str]] = []
         self.sent: list[tuple[NodeId, NodeId, Message]] = []
@@ -67,7 +68,7 @@ class Loopback:
                     self.accepted.append((node, request))
                 case Offer():
                     self.offered.append((node, effect))
-                case DeadLetter() | Expire():
+                case DeadLetter() | Expire() | Report():
                     self.told.append((node, effect))
                 case Persist(key) | PersistAll(key):
                     self.tell(node, Persisted(key))

@@ -77,7 +77,10 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True)
 class KyraOptions:
-    """`trees` is 0 for as many as the largest clique has servers; `attribute` is the one to cut, or the first."""
+    """`trees` is 0 for as many as the largest clique has servers; `attribute` is the one to cut, or the first.
+
+    With `join_singletons` a server that would be alone in its clique joins the nearest one that has room.
+    """
 
     clique_ms_max: float = 100.0
     clique_servers_max: int = 0
@@ -87,6 +90,7 @@ class KyraOptions:
     summary: str = "none"
     reuse: str = "never"
     clique_delivery: str = "direct"
+    join_singletons: bool = False
 
     def __post_init__(self) -> None:
         Reuse.parse(self.reuse)

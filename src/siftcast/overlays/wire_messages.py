@@ -1,21 +1,22 @@
 """The messages of a scheme as bytes, on a wire and on a disk, for any scheme: read off from the fields of their types.
 
-A message is the msgpack array [kind, field, field, …], where `kind` is its place in `Protocol.messages`. Three types of
-fields have a form of their own, wherever they stand: an event is the bytes it came in, a filter is its text, and a
-message inside a message is a message again. Everything else is what msgspec makes of it, checked when it is read.
-So a new scheme needs nothing here, as long as its messages are made of these.
+A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
+same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
+event is the bytes it came in, a filter is its text, a message inside a message is a message again, and, for a codec
+that is given names, the number of a node is its name. Everything else is what msgspec makes of it, checked when it is
+read. So a new scheme needs nothing here, as long as its messages are made of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from siftcast.model import DataError, Event, Filter, FilterLimits, SiftcastError
-from siftcast.overlays.contract import Message
+from siftcast.overlays.contract import NODE_NUMBER, Message, NodeId
 from siftcast.overlays.wire_events import EventLimits, decode_event, encode_event
 
 Convert = Callable[[Any], Any]
@@ -23,30 +24,45 @@ _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
 """Nodes merge and cut filters of clients, and what they make of them may be larger than what a client may send."""
 
 
-class MessageCodec:
-    """Writes and reads the messages of one scheme."""
+class NodeNames(Protocol):
+    """Names of nodes, where numbers do not last."""
 
-    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits | None = None) -> None:
-        self._kinds = {kind: number for number, kind in enumerate(messages)}
+    def name(self, number: NodeId) -> str: ...
+
+    def number(self, name: str) -> NodeId: ...
+
+
+class MessageCodec:
+    """Writes and reads the messages of one scheme; with names, nodes are written by name."""
+
+    def __init__(
+        self,
+        messages: Sequence[type[Message]],
+        event_limits: EventLimits | None = None,
+        names: NodeNames | None = None,
+    ) -> None:
+        self.names = names
         self._limits = event_limits
         self._encode = msgspec.msgpack.Encoder().encode
-        self._shapes = [_Shape(kind, self) for kind in messages]
-        self._decode_kind = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw]).decode
+        self._shapes = {kind: _Shape(kind, self) for kind in messages}
+        self._kinds = {kind.__name__: shape for kind, shape in self._shapes.items()}
+        self._decode_kind = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
 
     def encode(self, message: Message) -> bytes:
         """The bytes of a message; raises EventError if its event has no such form."""
-        number = self._kinds.get(type(message))
-        if number is None:
+        shape = self._shapes.get(type(message))
+        if shape is None:
             raise DataError(f"{type(message).__name__} is not among the messages of this scheme")
-        return self._encode((number, msgspec.Raw(self._encode(self._shapes[number].flatten(message)))))
+        return self._encode((shape.name, msgspec.Raw(self._encode(shape.flatten(message)))))
 
     def decode(self, data: bytes | msgspec.Raw) -> Message:
         """The message behind bytes; raises DataError."""
         try:
-            number, fields = self._decode_kind(data)
-            if not 0 <= number < len(self._shapes):
-                raise DataError(f"it has no message number {number}")
-            return self._shapes[number].build(fields)
+            name, fields = self._decode_kind(data)
+            shape = self._kinds.get(name)
+            if shape is None:
+                raise DataError(f"it has no message '{name[:100]}'")
+            return shape.build(fields)
         except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError) as error:
             raise DataError(f"not a message of the scheme: {error}") from None
 
@@ -63,9 +79,10 @@ class _Shape:
     """The fields of one message type, and how each is written and read."""
 
     def __init__(self, kind: type[Message], codec: MessageCodec) -> None:
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, include_extras=True)
         names = kind.__struct_fields__
         forms = [_form(hints[name], codec) for name in names]
+        self.name = kind.__name__
         self._kind = kind
         self._names = names
         self._out = [form[1] for form in forms]
@@ -89,7 +106,8 @@ def _raw_event(event: Event) -> msgspec.Raw:
     return msgspec.Raw(encode_event(event))
 
 
-def _parse(text: str) -> Filter:
+def parse_filter(text: str) -> Filter:
+    """A filter that a node wrote, which may be larger than those of clients."""
     return Filter.parse(text, limits=_LIMITS)
 
 
@@ -98,10 +116,14 @@ def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert 
     if isinstance(hint, type) and issubclass(hint, Event):
         return msgspec.Raw, _raw_event, codec.decode_event
     if isinstance(hint, type) and issubclass(hint, Filter):
-        return str, str, _parse
+        return str, str, parse_filter
     if isinstance(hint, type) and issubclass(hint, Message):
         return msgspec.Raw, codec.encode_nested, codec.decode
     parts = get_args(hint)
+    if get_origin(hint) is Annotated:
+        if NODE_NUMBER in hint.__metadata__ and codec.names is not None:
+            return str, codec.names.name, codec.names.number
+        return _form(parts[0], codec)
     if get_origin(hint) is tuple:
         if len(parts) == 2 and parts[1] is Ellipsis:
             inner, out, back = _form(parts[0], codec)

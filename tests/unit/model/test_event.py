@@ -1,6 +1,8 @@
 """Events: attributes from JSON, identity, and use in place of a dict."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from uuid import UUID
 
 import pytest
 
@@ -84,3 +86,48 @@ def test_coercion_leaves_the_given_event_as_it_was():
 def test_value_that_does_not_fit_the_schema_is_a_schema_error_or_unreadable(text):
     with pytest.raises((SchemaError, EventError)):
         Event.from_json(text, Schema([Attribute("n", "int")]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"attributes": None}, r"the attributes of an event are a mapping, not None \(of type NoneType\)"),
+        ({"attributes": [("a", 1)]}, r"the attributes .* not \[\('a', 1\)\] \(of type list\)"),
+        ({"attributes": Event({"a": 1})}, r"the attributes .* \(of type Event\)"),
+        ({"id": 5}, r"the id of an event is a string, not 5 \(of type int\); convert it: str\(id\)"),
+        ({"id": UUID(int=5)}, r"the id .* \(of type UUID\); convert it: str\(id\)"),
+        ({"id": b"e1"}, r"the id of an event is a string, not b'e1' \(of type bytes\)$"),
+        ({"id": None}, r"the id of an event is a string, not None \(of type NoneType\)$"),
+        ({"source": 5}, r"the source of an event is a string, not 5 \(of type int\); convert it: str\(source\)"),
+        ({"time": "yesterday"}, r"the time of an event is a datetime or None, not 'yesterday' \(of type str\)"),
+        ({"time": date(2024, 5, 1)}, r"the time .* \(of type date\)"),
+        ({"time": 1_700_000_000.0}, r"the time .* \(of type float\)"),
+        ({"payload": "text"}, r"the payload of an event is bytes, not 'text' .*; convert it: payload.encode\(\)"),
+        ({"payload": [1, 2]}, r"the payload of an event is bytes, not \[1, 2\] \(of type list\)$"),
+        ({"payload": "x" * 1_000}, r"not 'x{58}… \(of type str\)"),
+    ],
+    ids=lambda part: str(part)[:40] if isinstance(part, dict) else "",
+)
+def test_field_of_another_type_is_refused_by_name(fields, words):
+    with pytest.raises(EventError, match=words):
+        Event(**{"attributes": {}, **fields})
+
+
+def test_fields_of_subclasses_and_buffers_become_the_plain_ones():
+    class Id(StrEnum):
+        FIRST = "e1"
+
+    class Moment(datetime):
+        pass
+
+    event = Event({}, Id.FIRST, Id.FIRST, Moment(2024, 5, 1, tzinfo=UTC), bytearray(b"raw"))
+    assert event == Event({}, "e1", "e1", datetime(2024, 5, 1, tzinfo=UTC), b"raw")
+    assert [type(part) for part in (event.id, event.source, event.time, event.payload)] == [str, str, datetime, bytes]
+    assert Event({}, payload=memoryview(b"raw")).payload == b"raw"
+
+
+def test_time_that_is_missing_in_pandas_is_refused():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(EventError, match=r"datetime or None, not NaT"):
+        Event({}, time=pandas.NaT)
+    assert type(Event({}, time=pandas.Timestamp("2024-05-01")).time) is datetime

@@ -44,3 +44,19 @@ def test_mistake_in_the_filter_keeps_its_own_error():
         Subscription.from_json('{"id": "s", "filter": "a ="}')
     with pytest.raises(FilterError, match="unknown dialect 'xpath'"):
         Subscription.from_json('{"id": "s", "filter": "a", "dialect": "xpath"}')
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ((5, Filter.parse("a")), "needs an id"),
+        (("s", "price < 95"), r"'s': filter must be a Filter, not a text; write Filter.parse\('price < 95'\)"),
+        (("s", None), "'s': filter must be a Filter, not None"),
+        (("s", Filter.parse("a"), 7), "'s': subscriber must be a string, not 7"),
+        (("s", Filter.parse("a"), None), "'s': subscriber must be a string, not None"),
+    ],
+    ids=["id", "text for a filter", "no filter", "number for a subscriber", "no subscriber"],
+)
+def test_field_of_another_type_is_refused_by_name(fields, words):
+    with pytest.raises(SubscriptionError, match=words):
+        Subscription(*fields)

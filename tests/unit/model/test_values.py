@@ -2,14 +2,15 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, IntEnum, StrEnum
+from enum import Enum, Flag, IntEnum, StrEnum
 from fractions import Fraction
+from uuid import UUID
 
 import numpy as np
 import pytest
 
 from siftcast.model import Event, Filter
-from siftcast.model.values import microseconds, normalise, parse_timestamp
+from siftcast.model.values import microseconds, normalise, parse_timestamp, plain_value
 
 
 class Colour(str, Enum):  # noqa: UP042  # the old way to write one: str() of it is "Colour.RED"
@@ -22,6 +23,39 @@ class Shade(StrEnum):
 
 class Level(IntEnum):
     HIGH = 3
+
+
+class Side(Enum):
+    BUY = "buy"
+    LEVEL = 3
+    OPEN = True
+    DAY = date(2024, 5, 1)
+    SHADE = Shade.RED
+    ORDER = UUID(int=5)
+    NOTHING = None
+    PAIR = (1, 2)
+    NAN = float("nan")
+
+
+class Own(str, Enum):  # noqa: UP042
+    """Strings with a value apart: what one is itself counts."""
+
+    RED = ("red", 1)
+
+    def __new__(cls, text, number):
+        member = str.__new__(cls, text)
+        member._value_ = number
+        return member
+
+
+class Rights(Flag):
+    READ = 1
+    WRITE = 2
+
+
+class LoudUUID(UUID):
+    def __str__(self):
+        return "loud"
 
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -42,6 +76,16 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
         (Colour.RED, "red"),
         (Shade.RED, "red"),
         (Level.HIGH, 3),
+        (Side.BUY, "buy"),
+        (Side.LEVEL, 3),
+        (Side.OPEN, True),
+        (Side.DAY, datetime(2024, 5, 1, tzinfo=UTC)),
+        (Side.SHADE, "red"),
+        (Side.ORDER, "00000000-0000-0000-0000-000000000005"),
+        pytest.param(Own.RED, "red", id="Own.RED"),
+        (Rights.READ | Rights.WRITE, 3),
+        (UUID("{12345678-1234-5678-1234-56781234ABCD}"), "12345678-1234-5678-1234-56781234abcd"),
+        (LoudUUID(int=5), "00000000-0000-0000-0000-000000000005"),
         (date(2024, 5, 1), datetime(2024, 5, 1, tzinfo=UTC)),
         (datetime(2024, 5, 1, 12), NOON),
         (datetime(2024, 5, 1, 14, tzinfo=timezone(timedelta(hours=2))), NOON),
@@ -68,6 +112,14 @@ def test_foreign_values_become_the_plain_value_they_stand_for(given, expected):
         [1],
         {"a": 1},
         1j,
+        {1},
+        Side.NOTHING,
+        Side.PAIR,
+        Side.NAN,
+        timedelta(1),
+        np.timedelta64(5, "s"),
+        np.timedelta64(5, "ns"),
+        np.datetime64("2024-05-01"),
     ],
     ids=repr,
 )
@@ -181,3 +233,21 @@ def test_other_timestamp_texts_are_refused(text):
 def test_microseconds_count_from_1970_in_both_directions():
     assert microseconds(datetime(1970, 1, 2, tzinfo=UTC)) == 86_400_000_000
     assert microseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1
+
+
+@pytest.mark.parametrize("value", [float("nan"), np.float32("nan"), Decimal("NaN"), Side.NAN], ids=repr)
+def test_nan_stands_for_itself_though_it_compares_with_nothing(value):
+    found = plain_value(value)
+    assert type(found) is float
+    assert found != found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Decimal("sNaN"), Fraction(10**400), datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))],
+    ids=["signalling NaN", "fraction", "instant"],
+)
+def test_value_outside_its_kind_is_told_from_one_without_a_kind(value):
+    with pytest.raises(ValueError, match=r"."):
+        plain_value(value)
+    assert plain_value({1}) is None

@@ -1,5 +1,7 @@
 """Placing, refreshing and comparing clusters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,23 @@ def test_a_subscription_without_a_match_is_not_placed():
     assert place(late, placement, centres)[[0, 2]].tolist() == [UNMATCHED, UNMATCHED]
 
 
+def test_nobody_is_placed_without_matches_or_without_centres():
+    _, matched, group, placement, centres = grouped("rassoc")
+    nobody = matched_events([], [], count=3)
+    assert place(nobody, placement, centres).tolist() == [UNMATCHED] * 3
+    known = matched.take(group.members[:2])
+    assert place(known, placement, centres[:0]).tolist() == [UNMATCHED] * 2
+
+
+def test_coordinates_of_a_group_without_a_projection_are_its_own():
+    _, matched, group, placement, _ = grouped("rassoc")
+    own = matched.take(group.members)
+    alone = replace(placement, projection=None)
+    assert placement.projection is not None
+    np.testing.assert_allclose(placement.projection(alone.coordinates(own)), placement.coordinates(own))
+    assert not np.allclose(alone.coordinates(own), placement.coordinates(own))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_subscription_that_shares_nothing_with_the_landmarks_is_placed_somewhere(method):
     _, _, _, placement, centres = grouped(method)
@@ -86,6 +105,18 @@ def test_a_refresh_follows_members_whose_interests_changed(method):
     assert (labels == changed[group.members]).mean() > 0.93
 
 
+def test_a_refresh_turns_the_fresh_embedding_and_does_not_stretch_it():
+    classes, matched, group, placement, _ = grouped("rassoc")
+    alone = replace(placement, projection=None)
+    own = matched.take(group.members)
+    again = refresh_group(own, group.landmark_places(), alone, np.random.default_rng(9))
+    np.testing.assert_allclose(again.coordinates(own), alone.coordinates(own), atol=1e-5)
+    fresh = traffic(classes, 11).take(group.members)
+    refreshed = refresh_group(fresh, group.landmark_places(), alone, np.random.default_rng(9))
+    assert refreshed.projection is not None
+    np.testing.assert_allclose(refreshed.projection.matrix @ refreshed.projection.matrix.T, np.eye(3), atol=1e-9)
+
+
 def test_a_refresh_needs_the_landmarks_it_knows():
     _, matched, group, placement, _ = grouped("rassoc")
     with pytest.raises(ClusteringError, match="embed it anew"):
@@ -98,6 +129,23 @@ def test_alignment_undoes_rotation_reflection_shift_and_scale():
     turn, _ = np.linalg.qr(rng.standard_normal((4, 4)))
     fresh = 3.0 * old @ turn + 5.0
     np.testing.assert_allclose(align(fresh, old)(fresh), old, atol=1e-9)
+
+
+def test_alignment_stretches_what_is_small():
+    rng = np.random.default_rng(0)
+    old = rng.standard_normal((30, 4))
+    fresh = 1e-3 * old
+    np.testing.assert_allclose(align(fresh, old)(fresh), old, atol=1e-9)
+
+
+def test_points_that_coincide_are_only_shifted():
+    fresh, old = np.full((5, 2), 3.0), np.full((5, 2), 8.0)
+    np.testing.assert_allclose(align(fresh, old)(fresh), old)
+
+
+def test_coordinates_of_other_subscriptions_cannot_be_aligned():
+    with pytest.raises(ClusteringError, match=r"one shape, not \(3, 2\) and \(4, 2\)"):
+        align(np.zeros((3, 2)), np.zeros((4, 2)))
 
 
 def test_alignment_without_scale_keeps_distances():
@@ -113,6 +161,16 @@ def test_centres_in_another_order_have_not_moved():
     shift = centre_shift(centres, centres[[2, 0, 1]], threshold=0.1)
     assert shift.deviation == 0.0
     assert not shift.worth_installing
+
+
+def test_centres_that_were_only_turned_have_not_moved_once_they_are_aligned():
+    rng = np.random.default_rng(0)
+    centres, points = rng.standard_normal((5, 3)), rng.standard_normal((40, 3))
+    turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+    alignment = align(points @ turn + 2.0, points)
+    turned = centres[::-1] @ turn + 2.0
+    assert centre_shift(centres, turned, threshold=0.1, alignment=alignment).deviation < 1e-9
+    assert centre_shift(centres, turned, threshold=0.1).worth_installing
 
 
 def test_new_clusters_are_worth_installing_beyond_the_threshold_only():
@@ -131,6 +189,19 @@ def test_one_deployed_centre_has_no_spread_to_compare_with(new, deviation):
     assert centre_shift(np.array([[1.0]]), np.array([[new]]), threshold=0.1).deviation == deviation
 
 
+def test_a_shift_of_just_the_threshold_is_not_worth_installing():
+    centres = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    moved = centres + np.array([0.0, 0.5])
+    assert centre_shift(centres, moved, threshold=0.5).deviation == 0.5
+    assert not centre_shift(centres, moved, threshold=0.5).worth_installing
+    assert centre_shift(centres, moved, threshold=0.0).worth_installing
+
+
+def test_a_threshold_that_is_no_number_is_refused():
+    with pytest.raises(ClusteringError, match="threshold"):
+        centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=float("nan"))
+
+
 def test_a_negative_threshold_is_refused():
     with pytest.raises(ClusteringError, match="threshold"):
         centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=-0.1)
@@ -140,6 +211,25 @@ def test_renaming_counts_who_moves_joins_and_leaves():
     renamed = rename_clusters([0, 0, 0, 1, 1, -1, 1], [1, 1, 0, 0, 0, 0, -1])
     assert renamed.labels.tolist() == [0, 0, 1, 1, 1, 1, -1]
     assert (renamed.moved, renamed.joined, renamed.left, renamed.changes) == (1, 1, 1, 3)
+
+
+def test_the_first_cluster_keeps_its_name_and_new_ones_get_names_that_are_free():
+    renamed = rename_clusters([0, 0, 0, 1, 1], [3, 3, 3, 4, 5])
+    assert renamed.labels.tolist() == [0, 0, 0, 1, 2]
+    assert renamed.names.tolist() == [0, 1, 2]
+    assert (renamed.moved, renamed.joined, renamed.left) == (1, 0, 0)
+
+
+def test_leaving_the_first_cluster_counts_and_its_name_stays_vacant():
+    renamed = rename_clusters([0, 1, 1], [-1, 7, 7])
+    assert renamed.labels.tolist() == [-1, 1, 1]
+    assert (renamed.moved, renamed.joined, renamed.left) == (0, 0, 1)
+
+
+def test_there_are_as_many_names_as_new_clusters():
+    renamed = rename_clusters([0, 1, -1, -1, -1], [0, 1, 2, 3, 4])
+    assert renamed.labels.tolist() == [0, 1, 2, 3, 4]
+    assert renamed.joined == 3
 
 
 def test_names_of_clusters_may_be_large_numbers():
@@ -152,6 +242,11 @@ def test_names_of_clusters_may_be_large_numbers():
 def test_labels_of_different_subscriptions_cannot_be_compared():
     with pytest.raises(ClusteringError, match="one length"):
         rename_clusters([0, 1], [0])
+
+
+def test_labels_in_a_table_are_refused():
+    with pytest.raises(ClusteringError, match="one length"):
+        rename_clusters([[0, 1]], [[0, 1]])
 
 
 def test_a_subscriber_is_in_the_clusters_of_all_its_subscriptions():
@@ -167,3 +262,16 @@ def test_a_subscriber_is_in_the_clusters_of_all_its_subscriptions():
 def test_every_subscription_needs_a_subscriber():
     with pytest.raises(ClusteringError, match="subscriber"):
         subscriber_clusters([0], [0, 1])
+
+
+def test_subscribers_are_numbered_from_0_in_one_row():
+    with pytest.raises(ClusteringError, match="from 0 on"):
+        subscriber_clusters([-1, 3], [0, 0])
+    with pytest.raises(ClusteringError, match="subscriber"):
+        subscriber_clusters([[0, 1]], [[0, 1]])
+
+
+def test_there_are_as_many_rows_and_columns_as_subscribers_and_clusters():
+    assert subscriber_clusters([], []).shape == (0, 0)
+    assert subscriber_clusters([0], [0]).toarray().tolist() == [[True]]
+    assert subscriber_clusters([0, 1], [UNMATCHED, UNMATCHED]).shape == (2, 0)

@@ -147,7 +147,6 @@ def _model_rtree(timeline: Timeline, contacts: np.random.Generator | None) -> Fo
         "windows": [(sent + told) / max(got, 1) for sent, told, got, _ in windows],
         "building": building,
         "installed": 0,
-        "violations": 0,
     }
 
 
@@ -197,7 +196,8 @@ def _simulate(timeline: Timeline, peers: int, scheme: str, seed: int) -> Found:
         "windows": [each.cost if each.deliveries else 0.0 for each in windows],
         "building": before.control_messages,
         "installed": planner.installed,
-        "violations": verdict.missing + verdict.duplicate + verdict.wrong,
+        "violations": verdict.faults,
+        "required": verdict.required,
     }
 
 

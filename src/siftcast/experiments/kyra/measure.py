@@ -106,7 +106,7 @@ def _run(configuration: Configuration) -> Found:
         "matching": _matching(trace, network.layout, events),
         "state": _state(network.tables, pool, world),
         "messages": simulation.handled - control,
-        "violations": verdict.missing + verdict.duplicate + verdict.wrong,
+        "violations": verdict.faults,
         "required": verdict.required,
     }
 

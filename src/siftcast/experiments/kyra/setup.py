@@ -45,7 +45,7 @@ def configurations(quick: bool, figure: str | None) -> list[Configuration]:
         (("K3", "K4", "K5", "K7"), _grid(quick)),
         (("K8",), _chosen(("fbr", "kyra"), ("zipf-uniform",), ("stratified", "independent"))),
         (("K8",), [run | {"zones": "shares"} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
-        (("K9", "K10"), _chosen(("mbr", "unicast", "broadcast", "fbr", "kyra"), MODELS, ("stratified",))),
+        (("K9", "K10", "K13"), _chosen(("mbr", "unicast", "broadcast", "fbr", "kyra"), MODELS, ("stratified",))),
         (("K10",), [run | {"peaks": "pairs"} for run in _chosen(SCHEMES, ("multimodal",), ("stratified",))]),
         (("K6",), [run | {"multi_homed": True} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
         (("K11",), _balanced()),

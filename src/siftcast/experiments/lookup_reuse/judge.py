@@ -172,7 +172,7 @@ def _bytes(outcomes: Sequence[Outcome], engines: Sequence[str]) -> Verdict:
         "≤ 240",
         f"{largest}",
         "largest of all messages",
-        largest <= 240,
+        0 < largest <= 240,  # no keys at all would show nothing
     )
 
 

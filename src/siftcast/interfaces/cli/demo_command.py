@@ -18,13 +18,14 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from siftcast.interfaces.cli.outcome import DEFECT, OK
+from siftcast.interfaces.cli.outcome import DEFECT, OK, REJECTED
 from siftcast.interfaces.cli.terminal import bar, explanation_tree, facts, out, percent
 from siftcast.model import Filter, Subscription
 
 if TYPE_CHECKING:
     from siftcast.interfaces.cli.demo_run import DemoRun
 
+_NOTHING = "No quote matches any filter, so there is nothing to show: ask for more --events or --subscriptions."
 _REACH = ((0, 0, "nobody"), (1, 9, "1–9"), (10, 49, "10–49"), (50, 99, "50–99"), (100, None, "100 or more"))
 
 
@@ -73,12 +74,18 @@ def demo(
     if run.tally.pairs:
         _show_why(run, console)
     compared, differing = run.compare_with_every_filter(events_max=200)
+    if not run.tally.pairs and not differing:
+        # All agreeing on nothing would look like a success.
+        console.print(Panel(Text(_NOTHING, "bold yellow"), expand=False))
+        return REJECTED
     verdict = "all agree" if not differing else f"{differing} DIFFER"
     text = f"Compared with trying every filter on {compared:,} of the quotes: {verdict}."
     console.print(Panel(Text(text, "bold green" if not differing else "bold red"), expand=False))
-    networked = not network or show_network(run.events, console)
-    streamed = not spark or show_stream(run.events, console)
-    return OK if networked and streamed and not differing else DEFECT
+    parts: list[str | None] = [show_network(run.events, console)] if network else []
+    parts += [show_stream(run.events, console)] if spark else []
+    if differing or "failed" in parts:
+        return DEFECT
+    return REJECTED if "vacuous" in parts else OK
 
 
 def _show_market(run: DemoRun, console: Console) -> None:

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from rich.console import Console
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.received import EventStream
 
 NODES, QUOTES = 3, 2_000
+Shown = Literal["passed", "failed", "vacuous"]
+"""What a part of the demonstration came to; vacuous if there was nothing that could have gone wrong."""
 _WAIT_S, _SURPLUS_S = 30.0, 0.2
 
 
@@ -63,8 +65,11 @@ class Tried:
     reach: Reach
 
 
-def show_network(quotes: pa.Table, console: Console) -> bool:
-    """Runs and shows the network; whether every desk got its events and all nodes stopped as they should."""
+def show_network(quotes: pa.Table, console: Console) -> Shown:
+    """Runs and shows the network: whether every desk got its events and all nodes stopped as they should.
+
+    Vacuous if no desk wants any of the quotes.
+    """
     from siftcast.runtimes.live.local_network import LocalNetwork
     from siftcast.runtimes.live.node import run
 
@@ -84,6 +89,7 @@ def show_network(quotes: pa.Table, console: Console) -> bool:
             tried: Tried = run(_try(network, events, desks))
         statuses = sorted({process.returncode for process in network.processes.values()})
     right = all(desk.is_right(events) for desk in desks)
+    wanted = sum(len(desk.wanted(events)) for desk in desks)
     console.print(facts([("published", f"{len(events):,} quotes at n0 in {tried.publish_s:.2f} s")]))
     console.print(_table(desks, events))
     console.print(Text("\nOne of the events, from node to node (siftcast trace)", "bold"))
@@ -92,9 +98,14 @@ def show_network(quotes: pa.Table, console: Console) -> bool:
     print_reach(1, tried.reach)
     verdict = "Every desk got exactly its events, in order" if right else "Deliveries DIFFER from what filters say"
     stopped = "all nodes stopped cleanly" if statuses == [0] else f"nodes ended with status {statuses}"
-    is_fine = right and statuses == [0]
-    console.print(Text(f"\n{verdict}; {stopped}.", "green" if is_fine else "red"))
-    return is_fine
+    if not right or statuses != [0]:
+        console.print(Text(f"\n{verdict}; {stopped}.", "red"))
+        return "failed"
+    if not wanted:
+        console.print(Text(f"\nNo desk wants any of these quotes, which shows nothing; {stopped}.", "yellow"))
+        return "vacuous"
+    console.print(Text(f"\n{verdict}; {stopped}.", "green"))
+    return "passed"
 
 
 async def _try(network: LocalNetwork, events: Sequence[Event], desks: Sequence[Desk]) -> Tried:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.demo_network import Shown
 from siftcast.interfaces.cli.terminal import bar, facts
 from siftcast.matching import Matcher
 
@@ -50,12 +51,15 @@ class StreamedMarket:
     stream_s: float
 
 
-def show_stream(quotes: pa.Table, console: Console) -> bool:
-    """Runs and shows the stream; whether it gave the right answer. Says so where Spark is not installed."""
+def show_stream(quotes: pa.Table, console: Console) -> Shown | None:
+    """Runs and shows the stream: whether it gave the right answer, vacuous if that is that nobody gets anything.
+
+    Says so where Spark is not installed, and then shows nothing.
+    """
     console.print(Text("\n5. The same on Spark, as a stream, while subscriptions change", "bold"))
     if find_spec("pyspark") is None:
         console.print('Spark is not installed here: pip install "siftcast[spark]" brings it, Java included.')
-        return True
+        return None
     console.print("starting Spark …", style="dim")
     market = _run(quotes.slice(0, FILES * QUOTES_PER_FILE))
     console.print(
@@ -70,8 +74,11 @@ def show_stream(quotes: pa.Table, console: Console) -> bool:
     console.print(_table(market))
     right = market.found == market.expected
     verdict = "equals matching each half in one process" if right else "DIFFERS from matching in one process"
+    if right and not market.expected:
+        console.print(Text("Nobody wants any of these quotes, which shows nothing.", "yellow"))
+        return "vacuous"
     console.print(Text(f"Every delivery happened exactly once, and the result {verdict}.", "green" if right else "red"))
-    return right
+    return "passed" if right else "failed"
 
 
 def _run(quotes: pa.Table) -> StreamedMarket:

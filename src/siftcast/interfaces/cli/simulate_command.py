@@ -18,7 +18,7 @@ from siftcast.model import DataError
 
 if TYPE_CHECKING:
     from siftcast.runtimes.sim.scenario_run import ScenarioRun
-    from siftcast.runtimes.sim.verdicts import Verdict
+    from siftcast.runtimes.sim.verdicts import Line, Verdict
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _STORIES = 3
@@ -37,8 +37,8 @@ def simulate(
 ) -> int:
     """Run a scenario on the simulator: one seed decides everything.
 
-    Shows what was delivered and what it cost; exit status 1 if something the scenario asks for does not hold, and
-    then prints the command that replays the run.
+    Shows what was delivered and what it cost; exit status 1 if something the scenario asks for does not hold, or could
+    not be judged because nothing was there to be judged. Then prints the command that replays the run.
 
     Example: siftcast simulate scenario.toml --seed 7 --svg network.svg
 
@@ -83,7 +83,7 @@ def simulate(
     if event is not None:
         _tell(run, event)
     if not verdict.ok:
-        _show_failure(verdict, scenario, seed)
+        _show_failure(verdict, _replay(verdict, scenario, seed))
     return OK if verdict.ok else REJECTED
 
 
@@ -113,25 +113,42 @@ def _show(run: ScenarioRun, verdict: Verdict) -> None:
     for heading in ("", "measured", "asked"):
         table.add_column(heading, overflow="fold")
     for line in verdict.lines:
-        mark = {None: Text(line.bound), True: Text(f"✓ {line.bound}", "green")}
-        table.add_row(Text(line.name), Text(line.value), mark.get(line.ok, Text(f"✗ {line.bound}", "bold red")))
+        table.add_row(Text(line.name), Text(line.value), _mark(line))
     console.print(table)
     console.print(Text(f"trace {run.simulation.trace.digest()}", "dim"))
 
 
-def _show_failure(verdict: Verdict, scenario: Path, seed: int) -> None:
+def _mark(line: Line) -> Text:
+    """What was asked of a measure, and whether it holds; a question mark where nothing was there to be judged."""
+    if line.vacuous:
+        return Text(f"? {line.bound}", "bold yellow")
+    if line.ok is None:
+        return Text(line.bound)
+    return Text(f"✓ {line.bound}", "green") if line.ok else Text(f"✗ {line.bound}", "bold red")
+
+
+def _show_failure(verdict: Verdict, replay: str) -> None:
     console = err()
     for violation in verdict.violations[:_STORIES]:
         console.print(Text(str(violation)), soft_wrap=True)
     hidden = verdict.faults - min(_STORIES, len(verdict.violations))
     if hidden > 0:
         console.print(Text(f"… and {hidden:,} more", "dim"))
-    failed = ", ".join(line.name for line in verdict.lines if line.ok is False)
-    console.print(Text(f"failed: {failed}", "bold red"))
+    if verdict.outcome == "failed":
+        failed = ", ".join(line.name for line in verdict.lines if line.ok is False)
+        console.print(Text(f"failed: {failed}", "bold red"))
+    else:
+        first, *others = verdict.reasons
+        console.print(Text(f"vacuous: {first}", "bold yellow"), soft_wrap=True)
+        for sentence in others:
+            console.print(Text(sentence), soft_wrap=True)
+    console.print(Text.assemble("replay: ", (replay, "cyan")), soft_wrap=True)
+
+
+def _replay(verdict: Verdict, scenario: Path, seed: int) -> str:
+    """The command that runs it again."""
     command = f"siftcast simulate {shlex.quote(str(scenario))} --seed {seed}"
-    if verdict.violations:
-        command += f" --event {shlex.quote(verdict.violations[0].event)}"
-    console.print(Text.assemble("replay: ", (command, "cyan")), soft_wrap=True)
+    return f"{command} --event {shlex.quote(verdict.violations[0].event)}" if verdict.violations else command
 
 
 def _tell(run: ScenarioRun, event: str) -> None:

@@ -51,9 +51,13 @@ at_ms = 2500
 do = "restart"
 node = 3
 
+[timing]
+refresh_ms = 200.0              # where messages can be lost: until a control message is sent again; 0: never
+
 [checks]                        # a bound that is not given is not checked
 exactly_once = true
 settle_ms = 1000.0              # so long may a change take until it is known everywhere
+# repair_ms = 2000.0            # so long may a network take to recover, even if a server stays down
 delay_ms_max = 2000.0
 resource_usage = 3.0
 """

@@ -196,6 +196,9 @@ def subscriptions(
     state = described.pop("state")
     lines = [(name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in described.items()]
     lines.append(("routing entries", str(state.get("entries", 0))))
+    counts = ("relays_waiting", "events_parked")
+    lines += [(name.replace("_", " "), str(state[name])) for name in counts if name in state]
+    lines += [("makes no progress", _stalled(each)) for each in state.get("stalled", ())]
     console.print(facts(lines))
     table = Table(box=None, pad_edge=False)
     for heading in ("client", "address", "filter", "dropped", "durable", "waiting"):
@@ -206,3 +209,9 @@ def subscriptions(
         table.add_row(*map(Text, cells))
     console.print(table if rows else Text("no subscriptions", "dim"))
     return OK
+
+
+def _stalled(facts_of_it: dict[str, Any]) -> str:
+    """Something that does not go on although nothing keeps it, with its age."""
+    more = ", ".join(f"{name} {value}" for name, value in facts_of_it.items() if name not in ("what", "age_s"))
+    return f"{facts_of_it['what']} for {facts_of_it['age_s']:.0f} s" + (f" ({more})" if more else "")

@@ -30,24 +30,33 @@ States of an event at a node: taken → staged → safe → relayed → acknowle
 it, landed and released beyond it) → forgotten. States of an event in a queue: waiting → open → acknowledged (history) →
 dropped, or open → refused → open … → dead letter.
 
-What is not: a disk that is lost takes with it what only it had. A node that comes back without its disk is introduced
-anew by its neighbours, but relays that reach it before that end there. Of a disk that is damaged (`Started.damaged`)
-the rest is taken up under a new lineage: neighbours introduce themselves anew, and relays that they may have had
-already come again under other numbers, to be known by their event's id.
+What is not: a disk that is lost takes with it what only it had, and so does the part of a disk that is missing when an
+older copy of it is brought back. A node that lost a part of its past finds out from its neighbours before it sends
+anything (`handshake`), goes on under a new lineage, and nothing that it accepts from then on is lost; what it had sent
+already may come again under other numbers, to be known by its event's id, and per-publisher order is not kept across
+that moment. A node that comes back without its disk is introduced again by its neighbours, but relays that reach it
+before that end there.
 
-    ledger.py               group commit, effects held until safe
-    streams.py, link.py     numbered streams; one neighbour
+Where things are, from the inside out:
+
+    ledger.py               writes, and what waits for them
+    runs.py, streams.py     numbered messages, both ends
+    link.py                 one neighbour: streams, sessions, who has seen what
     relaying.py             all neighbours: outboxes, patience
+    handshake.py            a past that was lost
+    roster.py, identity.py  who is who on disk, and whose records these are
     routing_memory.py       what neighbours announced
     id_memory.py            ids that were seen
     order.py                parking and release where ways differ
     event_log.py, subscription_queue.py, queues.py    durable subscriptions
+    watchdog.py             what makes no progress
     durable.py              the protocol; settings.py its numbers; messages.py what its nodes say
 """
 
 from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
 from siftcast.overlays.durability.errors import NotDurableError, RestoreError
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release
+from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 
 __all__ = [
@@ -61,5 +70,6 @@ __all__ = [
     "Relay",
     "Release",
     "RestoreError",
+    "Roster",
     "Settings",
 ]

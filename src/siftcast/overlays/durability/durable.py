@@ -25,6 +25,7 @@ from siftcast.overlays.contract import (
     DurableSubscribeRequested,
     Effect,
     Effects,
+    InputSetAside,
     Message,
     MessageReceived,
     NodeId,
@@ -39,6 +40,7 @@ from siftcast.overlays.contract import (
     Protocol,
     PublishRequested,
     Refuse,
+    Report,
     SendMessage,
     SetTimer,
     Spent,
@@ -52,20 +54,24 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import RestoreError
+from siftcast.overlays.durability.handshake import Handshake
 from siftcast.overlays.durability.id_memory import IdMemory
+from siftcast.overlays.durability.identity import FORMAT, SELF, SelfRecord, fit_to_network, read_self
 from siftcast.overlays.durability.ledger import Ledger
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
+from siftcast.overlays.durability.link import Link
+from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Lineage, Relay, Release, Ticket
 from siftcast.overlays.durability.order import Landed, Landings, Place, Released, Unparked
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
+from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.durability.routing_memory import RoutingMemory, check_rules
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
+from siftcast.overlays.durability.watchdog import WATCH_TIMER, Watchdog
 from siftcast.overlays.wire_events import encode_event
 from siftcast.overlays.wire_messages import MessageCodec
 
 DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Release, Greet, Acknowledge)
 _RETRY_TIMER = "durable/retry"
-_SELF = "self"
 _INNER = "inner/"
 _KEPT_FROM_REPLAY = (SetTimer,)
 
@@ -77,18 +83,25 @@ class _Kept(Effect, frozen=True, gc=False):
 
 
 class Durable(Protocol):
-    """One node; `inner` is its part in a scheme, made afresh for each life."""
+    """One node; `inner` is its part in a scheme, made afresh for each life. `roster` says who the nodes are on disk."""
 
-    def __init__(self, node: NodeId, inner: Protocol, settings: Settings = DEFAULTS) -> None:
+    def __init__(
+        self, node: NodeId, inner: Protocol, settings: Settings = DEFAULTS, roster: Roster | None = None
+    ) -> None:
         check_rules(inner)
+        roster = Roster() if roster is None else roster
         self.messages = (*inner.messages, *DURABLE_MESSAGES)  # type: ignore[misc]
+        self._name = roster.name(node)
+        self._roster = roster
         self._inner = inner
         self._settings = settings
         self._ledger = Ledger()
-        self._landings = Landings(self._ledger, node)
+        self._landings = Landings(self._ledger, node, roster)
+        self._codec = MessageCodec(inner.messages, names=roster)
         self._relaying = Relaying(
             self._ledger,
-            MessageCodec(inner.messages),
+            self._codec,
+            roster,
             self._landings.is_released,
             window=settings.window,
             resend_ms=settings.resend_ms,
@@ -96,13 +109,24 @@ class Durable(Protocol):
         )
         self._queues = Queues(self._ledger, settings.ids_max)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
-        self._routing = RoutingMemory(self._ledger, node)
+        self._routing = RoutingMemory(self._ledger, node, roster)
         self._out: list[Effect] = []
         """Effects of this stimulus that wait until it is safe."""
         self._now_out: list[Effect] = []
         """Effects of this stimulus that need not wait."""
         self._calendar_ms = 0.0
+        self._life = 0
+        self._set_aside = 0
         self._relaying.out = self._queues.out = self._out
+        self._handshake = Handshake(
+            self._relaying,
+            self._landings,
+            roster,
+            introduce=self._introduce,
+            keep=self._keep_self,
+            report=self._now_out.append,
+        )
+        self._watchdog = Watchdog(self._relaying, self._landings, self._ledger, roster, settings.stall_ms)
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         if type(stimulus) is MessageReceived:
@@ -114,7 +138,8 @@ class Durable(Protocol):
         ready = self._ledger.flush()
         if any(type(effect) is _Kept for effect in ready):
             ready = self._answer_scheme(ready, now)
-        immediate = [*self._now_out, *self._relaying.watch(now), *self._queues.watch(self._clock(now))]
+        timers = (*self._relaying.watch(now), *self._queues.watch(self._clock(now)), *self._watchdog.watch(now))
+        immediate = [*self._now_out, *timers]
         self._now_out.clear()
         return [*immediate, *ready]
 
@@ -160,15 +185,17 @@ class Durable(Protocol):
             case PeerLost(peer):
                 self._relaying.lose(peer)
             case PeerFound(peer):
-                self._relaying.find(peer, now)
+                self._relaying.greet(peer)
             case TimerFired(name) if name.startswith("durable/"):
                 self._wake(name, now)
             case PersistFailed(key, reason):
                 if self._ledger.fail(key, reason):
                     self._now_out.append(SetTimer(_RETRY_TIMER, self._settings.retry_ms))
-            case Started(restored, clock_ms, damaged):
+            case Started(restored, clock_ms, damaged, nonce):
                 self._calendar_ms = 0.0 if clock_ms is None else clock_ms - now
-                self._start(restored, now, damaged=damaged)
+                self._start(restored, now, damaged=damaged, nonce=nonce)
+            case InputSetAside(MessageReceived(sender, message)):
+                self._leave_out(sender, message, now)
             case _:
                 self._run(stimulus, now)
 
@@ -179,52 +206,68 @@ class Durable(Protocol):
             self._queues.expire(self._clock(now))
         elif timer == _RETRY_TIMER:
             self._ledger.retry()
+        elif timer == WATCH_TIMER:
+            reports, stuck = self._watchdog.look(now)
+            self._now_out += reports
+            for peer in stuck:
+                self._relaying.greet(peer)
 
     # -- a life begins -----------------------------------------------------------------------------------
 
-    def _start(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> None:
+    def _start(self, restored: Mapping[str, bytes], now: float, *, damaged: bool, nonce: int) -> None:
         try:
-            subscriptions = self._restore(restored, now, damaged=damaged)
-            own = {key[len(_INNER) :]: data for key, data in restored.items() if key.startswith(_INNER)}
-            replay: list[Stimulus] = [Started(own), *self._routing.restore(restored)]
+            records = self._restore(restored, damaged=damaged, nonce=nonce)
+            subscriptions = self._queues.restore(records)
+            own = {key[len(_INNER) :]: data for key, data in records.items() if key.startswith(_INNER)}
+            replay: list[Stimulus] = [Started(own, nonce=nonce), *self._routing.restore(records)]
             if subscriptions:
                 replay.insert(1, SubscribeRequested(tuple(subscriptions)))
             for stimulus in replay:
                 effects = self._inner.handle(stimulus, now)
                 self._now_out += [effect for effect in effects if isinstance(effect, _KEPT_FROM_REPLAY)]
-            for peer, link in list(self._relaying.links.items()):
-                if link.told:
-                    self._introduce(peer, now)
-                else:
-                    self._relaying.resume(peer, now)
-                if damaged:
-                    self._relaying.acknowledge(peer)  # the new lineage has the peer introduce itself
         except (msgspec.DecodeError, DataError, EventError, ValueError, KeyError) as error:
             raise RestoreError(
                 f"what this node kept does not fit it ({type(error).__name__}: {error}); was the layout of the network "
-                "changed? Run it once more as it was until nothing waits, or start with an empty store"
+                "changed? Run it once more as it was until nothing waits, or start with an empty data folder"
             ) from error
+        for peer, link in list(self._relaying.links.items()):
+            if damaged:
+                self._landings.move(self._relaying.begin_stream(peer))
+            if link.told:
+                self._introduce(peer, now)
+            self._relaying.greet(peer)
         self._landings.resume()
         self._follow(now)
 
-    def _restore(self, restored: Mapping[str, bytes], now: float, *, damaged: bool) -> list[Subscription]:
-        """Everything but the scheme's own state; returns the durable subscriptions."""
-        lineage, life = int(self._clock(now)), 0
-        if _SELF in restored:
-            before, life = msgspec.msgpack.decode(restored[_SELF], type=tuple[int, int])
-            lineage = max(lineage, before + 1) if damaged else before
-        self._ledger.put(_SELF, msgspec.msgpack.encode((lineage, life + 1)))
-        duties = self._relaying.restore(restored, lineage, life + 1, renumber=damaged)
-        self._accepted.restore(restored)
-        subscriptions = self._queues.restore(restored)
-        for (peer, number), duty in self._landings.restore(restored, duties):
-            self._relaying.link(peer).unlanded[number] = duty
-        return subscriptions
+    def _restore(self, restored: Mapping[str, bytes], *, damaged: bool, nonce: int) -> Mapping[str, bytes]:
+        """Takes up everything but queues and the scheme's own state; returns the records that are good."""
+        before = read_self(restored, self._name, damaged=damaged)
+        records: Mapping[str, bytes] = restored
+        lineage = (1, nonce)
+        if before is not None:
+            records, gone = fit_to_network(restored, before, self._roster)
+            for key in gone:
+                self._ledger.forget(key)
+            if before.network != self._roster.network:
+                self._now_out.append(Report("network was laid out otherwise before", {"records": len(gone)}))
+            lineage, self._life = before.lineage, before.life
+        if damaged:
+            lineage = (lineage[0] + 1, nonce)
+        self._life += 1
+        duties = self._relaying.restore(records, lineage, self._life, nonce)
+        self._keep_self()
+        self._accepted.restore(records)
+        for (peer, number), duty in self._landings.restore(records, duties):
+            self._relaying.link(peer).owe(number, duty)
+        return records
+
+    def _keep_self(self) -> None:
+        record = SelfRecord(FORMAT, self._name, self._roster.network, self._relaying.lineage, self._life)
+        self._ledger.put(SELF, msgspec.msgpack.encode(record))
 
     def _introduce(self, peer: NodeId, now: float) -> None:
         """Tells a peer all there is to say about routing; what was said before is void."""
-        self._relaying.renew(peer)
-        self._relaying.resume(peer, now)
+        self._relaying.begin_epoch(peer)
         self._carry_out(self._inner.handle(PeerFound(peer), now), now)
 
     # -- events ------------------------------------------------------------------------------------------
@@ -289,7 +332,8 @@ class Durable(Protocol):
         sender, message = stimulus.sender, stimulus.message
         match message:
             case Relay():
-                self._take_relays(sender, message, now)
+                if self._handshake.takes(sender, message, now) and not self._ledger.failure:
+                    self._take_relays(sender, message, now)
             case ControlRelay():
                 if not self._ledger.failure:
                     for content in self._relaying.take_control(sender, message):
@@ -297,47 +341,73 @@ class Durable(Protocol):
                         self._run(MessageReceived(sender, content), now)
                 self._relaying.acknowledge(sender)
             case Acknowledge():
-                progress = self._relaying.settle(sender, message, now)
-                for duty, place in progress.landed:
-                    self._landings.land(duty, place)
-                for duty, place in progress.done:
-                    self._landings.finish(duty, place)
+                if self._handshake.is_good(sender, message, now):
+                    progress = self._relaying.settle(sender, message, now)
+                    for duty, place in progress.landed:
+                        self._landings.land(duty, place)
+                    for duty, place in progress.done:
+                        self._landings.finish(duty, place)
+                    self._follow(now)
+            case Release(stream, numbers):
+                self._take_releases(sender, stream, numbers, now)
+            case Greet():
+                self._handshake.take_greeting(sender, message, now)
+                self._release_orphans(self._relaying.link(sender))
                 self._follow(now)
-                if progress.forgot:
-                    self._introduce(sender, now)
-            case Release(lineage, numbers):
-                self._take_releases(sender, lineage, numbers, now)
-            case Greet(token):
-                self._relaying.greet_back(sender, token)
             case _:
                 self._run(stimulus, now)
 
-    def _take_relays(self, sender: NodeId, relay: Relay, now: float) -> None:
-        """Takes relays whose turn it is; while nothing can be kept, none, so that the sender keeps them."""
-        if self._ledger.failure:
-            return
+    def _take_relays(self, sender: NodeId, relay: Relay, now: float, *, without: Relay | None = None) -> None:
+        """Takes relays whose turn it is; while nothing can be kept nobody calls this, so that the sender keeps them."""
         link = self._relaying.link(sender)
         for each in self._relaying.take_relay(sender, relay):
+            if each is without:
+                self._put_aside(sender, each.content)
+                continue
             duty = 0
             if each.watched:
-                duty = link.unlanded[each.number] = self._landings.begin((sender, each.number), each.ticket)
+                duty = self._landings.begin((sender, each.number), each.ticket)
+                link.owe(each.number, duty)
             if each.event_id is None:
                 self._routing.note(sender, each.content)
             effects = self._inner.handle(MessageReceived(sender, each.content), now)
             places = self._carry_out(effects, now, durable=True, duty=duty, ticket=each.ticket)
             if duty:
                 self._landings.charge(duty, places)
-        for orphan in link.orphans:
-            self._landings.release(orphan)
-        link.orphans.clear()
-        if relay.ticket is not None and relay.released and relay.lineage == link.lineage:
+        self._release_orphans(link)
+        if relay.ticket is not None and relay.released and relay.stream == link.stream_in:
             self._landings.release(link.duty_of(relay.number))
         self._follow(now)
         self._relaying.acknowledge(sender)
 
-    def _take_releases(self, sender: NodeId, lineage: int, numbers: tuple[int, ...], now: float) -> None:
+    def _release_orphans(self, link: Link) -> None:
+        """Releases what came in a stream that its sender has given up."""
+        orphans, link.orphans = link.orphans, []
+        for orphan in orphans:
+            self._landings.release(orphan)
+
+    def _leave_out(self, sender: NodeId, message: Message, now: float) -> None:
+        """Goes past a message that stopped this node: it counts as taken, and is kept apart on disk."""
+        match message:
+            case Relay():
+                self._take_relays(sender, message, now, without=message)
+            case ControlRelay():
+                for content in self._relaying.take_control(sender, message):
+                    if content is message.content:
+                        self._put_aside(sender, content)
+                    else:
+                        self._routing.note(sender, content)
+                        self._run(MessageReceived(sender, content), now)
+                self._relaying.acknowledge(sender)
+
+    def _put_aside(self, sender: NodeId, content: Message) -> None:
+        self._set_aside += 1
+        key = f"aside/{self._life}/{self._set_aside}"
+        self._ledger.put(key, msgspec.msgpack.encode((self._roster.name(sender), self._codec.encode(content))))
+
+    def _take_releases(self, sender: NodeId, stream: Lineage, numbers: tuple[int, ...], now: float) -> None:
         link = self._relaying.link(sender)
-        if lineage == link.lineage and not self._ledger.failure:
+        if stream == link.stream_in and not self._ledger.failure:
             for number in numbers:
                 self._landings.release(link.duty_of(number))
             self._follow(now)
@@ -423,4 +493,5 @@ class Durable(Protocol):
             "peers_lost": sorted(peer for peer, link in self._relaying.links.items() if link.lost),
             "durable": self._queues.unanswered,
             "failure": self._ledger.failure,
+            "stalled": self._watchdog.stalled(),
         }

@@ -27,12 +27,13 @@ _WRITE = "durable/"
 class Ledger:
     """Changes on their way to the disk, and the effects that wait for them."""
 
-    __slots__ = ("_count", "_held", "_late", "_ready", "_retrying", "_staged", "_writing", "_written", "failure")
+    __slots__ = ("_held", "_late", "_ready", "_retrying", "_staged", "_writing", "_written", "failure", "writes")
 
     def __init__(self) -> None:
         self.failure = ""
         """Why the last write failed; empty while all is well."""
-        self._count = 0
+        self.writes = 0
+        """How many writes have begun; together with `is_writing`, whether one goes on."""
         self._staged: dict[str, bytes | None] = {}
         self._late: dict[str, Callable[[], None]] = {}
         self._held = _Held()
@@ -66,16 +67,25 @@ class Ledger:
         else:
             self._ready.extend(effects)
 
-    def hold_last(self, key: object, effect: Effect) -> None:
-        """The same for an effect that replaces an earlier one of its key that is not out yet."""
+    def hold_last(self, key: object, make: Callable[[], Effect]) -> None:
+        """The same for an effect that replaces an earlier one of its key that is not out yet.
+
+        It is made when the write begins that it waits for, from all that is staged by then, so that it is made once
+        however often it was asked for.
+        """
         if self._staged or self._late:
-            self._held.last[key] = effect
+            self._held.last[key] = make
         elif self._writing is not None:
-            self._written.last[key] = effect
+            self._written.last[key] = _constant(make())
         else:
-            self._ready.append(effect)
+            self._ready.append(make())
 
     # -- writing ---------------------------------------------------------------------------------------
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write has begun and was not answered."""
+        return self._writing is not None
 
     def flush(self) -> list[Effect]:
         """What may be done now; a write comes last."""
@@ -85,14 +95,15 @@ class Ledger:
             for stage in late.values():
                 stage()
             self._writing, self._staged = self._staged, {}
+            self._held.last = {key: _constant(make()) for key, make in self._held.last.items()}
             self._written, self._held = self._held, _Held()
-            self._count += 1
-            ready.append(PersistAll(f"{_WRITE}{self._count}", tuple(self._writing.items())))
+            self.writes += 1
+            ready.append(PersistAll(f"{_WRITE}{self.writes}", tuple(self._writing.items())))
         return ready
 
     def settle(self, key: str) -> None:
         """A write is safe; what waited for it may go."""
-        if self._writing is None or key != f"{_WRITE}{self._count}":
+        if self._writing is None or key != f"{_WRITE}{self.writes}":
             return
         self._writing = None
         self.failure = ""
@@ -104,7 +115,7 @@ class Ledger:
         Publishers that wait for it are refused now. Their event may be kept later all the same, and counts once if
         they ask again.
         """
-        if self._writing is None or key != f"{_WRITE}{self._count}":
+        if self._writing is None or key != f"{_WRITE}{self.writes}":
             return False
         self.failure = reason
         self._retrying = True
@@ -122,6 +133,10 @@ class Ledger:
         self._retrying = False
 
 
+def _constant(effect: Effect) -> Callable[[], Effect]:
+    return lambda: effect
+
+
 def _refusal(request: str, reason: str) -> Refuse:
     return Refuse(request, f"it cannot be kept now ({reason}); ask again with the same id")
 
@@ -133,10 +148,10 @@ class _Held:
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
-        self.last: dict[object, Effect] = {}
+        self.last: dict[object, Callable[[], Effect]] = {}
 
     def release(self) -> list[Effect]:
-        return [*self.effects, *self.last.values()]
+        return [*self.effects, *(make() for make in self.last.values())]
 
     def followed_by(self, other: _Held) -> _Held:
         both = _Held()

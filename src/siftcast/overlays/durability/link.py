@@ -1,4 +1,4 @@
-"""One neighbour as a durable node sees it: two streams each way, and how patient to be.
+"""One neighbour as a durable node sees it: two streams each way, who has seen what, and how patient to be.
 
 *Relays* carry what must not be lost. The sender has each on its disk (`outbox/peer/number`), under a number that stays
 the same over crashes, so the receiver knows what it has seen whoever of the two was down.
@@ -6,14 +6,20 @@ the same over crashes, so the receiver knows what it has seen whoever of the two
 *Control* carries what routing tables are made of. It is not kept by the sender: after a crash it begins a new epoch
 with an introduction that says all there is to say, which costs less than writing down every announcement.
 
-                    relays     lineage 3   … 17 18 19          base 17: 17 was not acknowledged yet
+                    relays     stream (1, a7)   … 17 18 19      base 17: 17 was not acknowledged yet
     node 4  ───────────────────────────────────────▶  node 9
-                    control    epoch (3, 2, 0)  1 2 3
+                    control    epoch (3, 2, 0, c5)  1 2 3
             ◀───────────────────────────────────────
-            Acknowledge(keeper 8, lineage 3, kept 18, unlanded (17,), epoch (3, 2, 0), control_kept 3)
+            Acknowledge(keeper (8, e1), known (3, b2), stream (1, a7), kept 18, unlanded 17, …)
 
-A node that lost its disk has a new lineage, which is larger (it is the time of its first start). Acknowledgements show
-it: then control begins a new epoch, and relays go on from `base`.
+A link is *closed* until a greeting was answered. In it both ends say what they have seen of the other, so that one that
+lost its disk, or got an older one back, finds out before it sends anything under a number that was used before:
+
+    closed ──something to send, or found──▶ greeting ──answered──▶ open
+       ◀───────────── the peer is lost, or this node lost a part of its past ─────────────
+
+A receiver that lost what it had taken says so by a new lineage (`keeper`); then the relays that wait for it get new
+numbers in a new stream, and control begins a new epoch.
 """
 
 from __future__ import annotations
@@ -24,10 +30,20 @@ from typing import NamedTuple
 import msgspec
 
 from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Epoch, Relay, Ticket
+from siftcast.overlays.durability.messages import (
+    NEVER,
+    UNKNOWN,
+    Acknowledge,
+    ControlRelay,
+    Epoch,
+    Greet,
+    Lineage,
+    Relay,
+    Ticket,
+    is_behind,
+)
+from siftcast.overlays.durability.runs import Runs, RunSet
 from siftcast.overlays.durability.streams import Incoming, Outgoing
-
-NEVER: Epoch = (-1, 0, 0)
 
 
 class Waiting(NamedTuple):
@@ -41,8 +57,11 @@ class Waiting(NamedTuple):
 class LinkRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a node keeps about a neighbour, beside the outbox."""
 
+    stream_out: Lineage
     next: int
-    lineage: int
+    kept: int
+    keeper: Lineage
+    stream_in: Lineage
     taken: int
     epoch: Epoch
     control_taken: int
@@ -54,30 +73,42 @@ class Link:
     """The state of both directions."""
 
     peer: NodeId
+    stream_out: Lineage = UNKNOWN
     relays_out: Outgoing[Waiting] = field(default_factory=Outgoing)
-    control_out: Outgoing[Message] = field(default_factory=Outgoing)
+    releases: dict[int, None] = field(default_factory=dict)
+    """Relays that are released, as far as the peer has not answered for it."""
+    landed: Runs = ()
+    """Relays of which the peer has said that they landed, and nothing later."""
     epoch_out: Epoch = NEVER
+    control_out: Outgoing[Message] = field(default_factory=Outgoing)
     told: bool = False
     """Whether this node has ever said anything about routing to the peer, and must introduce itself after a crash."""
-    lineage: int = -1
-    relays_in: Incoming[Relay] = field(default_factory=Incoming)
-    epoch: Epoch = NEVER
-    control_in: Incoming[ControlRelay] = field(default_factory=Incoming)
-    keeper: int = -1
+    keeper: Lineage = UNKNOWN
     """The peer's lineage, as it said last."""
-    unlanded: dict[int, int] = field(default_factory=dict)
-    """Relays of the peer that have not landed beyond this node, and the duty of each."""
-    parked: dict[int, int] = field(default_factory=dict)
+    stream_in: Lineage = UNKNOWN
+    relays_in: Incoming[Relay] = field(default_factory=Incoming)
+    epoch_in: Epoch = NEVER
+    control_in: Incoming[ControlRelay] = field(default_factory=Incoming)
+    unlanded: RunSet = field(default_factory=RunSet)
+    """Relays of the peer that have not landed beyond this node."""
+    parked: RunSet = field(default_factory=RunSet)
     """Those that have, and wait for their release."""
+    duties: dict[int, int] = field(default_factory=dict)
+    """The duty of each of both."""
     orphans: list[int] = field(default_factory=list)
-    """Duties owed to a disk that the peer has lost; nobody will release them."""
+    """Duties of a stream that the peer has given up; nobody will release them."""
+    is_open: bool = False
     greeting: tuple[int, int] | None = None
     """The token of a greeting that was not answered."""
+    session: tuple[int, int] = (0, 0)
+    """The token of the greeting that opened the link."""
     greeted: tuple[int, int] = (0, 0)
     """The token of the peer's last greeting."""
     lost: bool = False
     patience_ms: float = 0.0
     resend_at: float = float("inf")
+    moved_at: float | None = None
+    """When something that waits for the peer last went on; None while nothing does, or the peer is lost."""
 
     @classmethod
     def restored(cls, peer: NodeId, data: bytes) -> Link:
@@ -85,11 +116,13 @@ class Link:
         record = msgspec.msgpack.decode(data, type=LinkRecord)
         return cls(
             peer,
-            relays_out=Outgoing(record.next),
+            stream_out=record.stream_out,
+            relays_out=Outgoing(record.next, record.kept),
             told=record.told,
-            lineage=record.lineage,
+            keeper=record.keeper,
+            stream_in=record.stream_in,
             relays_in=Incoming(record.taken),
-            epoch=record.epoch,
+            epoch_in=record.epoch,
             control_in=Incoming(record.control_taken),
         )
 
@@ -97,10 +130,13 @@ class Link:
         """What must survive."""
         return msgspec.msgpack.encode(
             LinkRecord(
+                self.stream_out,
                 self.relays_out.next,
-                self.lineage,
+                self.relays_out.kept,
+                self.keeper,
+                self.stream_in,
                 self.relays_in.taken,
-                self.epoch,
+                self.epoch_in,
                 self.control_in.taken,
                 self.told,
             )
@@ -111,50 +147,115 @@ class Link:
         """Whether the peer has not answered for everything."""
         return bool(self.relays_out.waiting or self.control_out.waiting or self.greeting)
 
-    def acknowledgement(self, keeper: int) -> Acknowledge:
+    @property
+    def depends_on_peer(self) -> bool:
+        """Whether something waits that nobody but the peer keeps from going on."""
+        return bool(self.greeting or self.control_out.waiting or self.relays_out.unkept or self.releases)
+
+    # -- what is said ------------------------------------------------------------------------------------
+
+    def greet(self, keeper: Lineage) -> Greet:
+        """The greeting that is not answered yet."""
+        assert self.greeting is not None
+        return Greet(
+            self.greeting,
+            keeper,
+            self.keeper,
+            self.stream_out,
+            self.relays_out.kept,
+            self.epoch_out,
+            self.control_out.kept,
+        )
+
+    def acknowledgement(self, keeper: Lineage) -> Acknowledge:
         """How far everything was taken in; true once what is staged is safe."""
         return Acknowledge(
             keeper,
-            self.lineage,
+            self.keeper,
+            self.stream_in,
             self.relays_in.taken,
-            tuple(self.unlanded),
-            tuple(self.parked),
-            self.epoch,
+            self.unlanded.runs,
+            self.parked.runs,
+            self.epoch_in,
             self.control_in.taken,
             self.greeted,
         )
 
+    # -- who has seen what -------------------------------------------------------------------------------
+
+    def lacks_what_was_taken(self, greet: Greet) -> bool:
+        """Whether the peer remembers that this node took more than this node knows of."""
+        control = self.control_in.taken if greet.epoch == self.epoch_in else 0
+        newest = greet.epoch >= self.epoch_in
+        return self._lacks(greet.stream, greet.kept) or (newest and greet.control_kept > control)
+
+    def lacks_beginning(self, relay: Relay) -> bool:
+        """Whether a relay goes on with a stream of which this node took something and has forgotten it."""
+        return self._lacks(relay.stream, relay.base - 1)
+
+    def _lacks(self, stream: Lineage, kept: int) -> bool:
+        if stream == self.stream_in:
+            return kept > self.relays_in.taken
+        return stream[0] > self.stream_in[0] and kept > 0
+
+    def lacks_what_was_sent(self, told: Acknowledge) -> bool:
+        """Whether the peer has more from this node than this node knows to have sent."""
+        if is_behind(self.stream_out, told.stream) or told.epoch > self.epoch_out:
+            return True
+        beyond = told.stream == self.stream_out and told.kept >= self.relays_out.next
+        return beyond or (told.epoch == self.epoch_out and told.control_kept >= self.control_out.next)
+
+    # -- what comes in -----------------------------------------------------------------------------------
+
+    def take_session(self, token: tuple[int, int]) -> None:
+        """The peer opens the link; what it sent early in another session will be sent again."""
+        if token != self.greeted:
+            self.greeted = token
+            self.relays_in = Incoming(self.relays_in.taken)
+
+    def take_stream(self, stream: Lineage) -> None:
+        """Goes on with a later stream of the peer, if this is one; nobody will release what came in the former."""
+        if stream[0] > self.stream_in[0]:
+            self.stream_in = stream
+            self.relays_in = Incoming()
+            self.orphans += self.duties.values()
+            self.unlanded, self.parked, self.duties = RunSet(), RunSet(), {}
+
     def take_relay(self, relay: Relay) -> list[Relay]:
         """Relays whose turn it is."""
-        if relay.lineage < self.lineage:
+        if relay.session != self.greeted:
             return []
-        if relay.lineage > self.lineage:
-            self.lineage = relay.lineage
-            self.relays_in = Incoming()
-            self.orphans += [*self.parked.values(), *self.unlanded.values()]
-            self.unlanded.clear()
-            self.parked.clear()
+        self.take_stream(relay.stream)
+        if relay.stream != self.stream_in:
+            return []
         self.relays_in.skip(relay.base - 1)
         return [item for _, item in self.relays_in.receive(relay.number, relay)]
 
+    def owe(self, number: int, duty: int) -> None:
+        """A relay of the peer is a duty of this node until it has landed and is released."""
+        self.duties[number] = duty
+        self.unlanded.add(number)
+
     def duty_of(self, number: int) -> int:
         """The duty of a relay of the peer that is not done with; 0 if there is none."""
-        return self.unlanded.get(number) or self.parked.get(number, 0)
+        return self.duties.get(number, 0)
 
     def note_landed(self, number: int, duty: int, *, done: bool) -> None:
         """A relay of the peer has landed, or is done with."""
         if self.duty_of(number) != duty:
             return
-        self.unlanded.pop(number, None)
-        self.parked.pop(number, None)
-        if not done:
-            self.parked[number] = duty
+        self.unlanded.discard(number)
+        if done:
+            self.parked.discard(number)
+            del self.duties[number]
+        else:
+            self.parked.add(number)
 
     def take_control(self, relay: ControlRelay) -> list[Message]:
         """Control messages whose turn it is."""
-        if relay.epoch < self.epoch:
+        if relay.epoch < self.epoch_in:
             return []
-        if relay.epoch > self.epoch:
-            self.epoch = relay.epoch
+        if relay.epoch > self.epoch_in:
+            self.epoch_in = relay.epoch
             self.control_in = Incoming()
         return [item.content for _, item in self.control_in.receive(relay.number, relay)]

@@ -5,30 +5,47 @@ from __future__ import annotations
 from typing import ClassVar
 
 from siftcast.overlays.contract import Message
+from siftcast.overlays.durability.runs import Runs
 
-Epoch = tuple[int, int, int]
-"""When a stream of control messages began: the sender's lineage, its life, and how often it began anew in that life."""
+Lineage = tuple[int, int]
+"""A history without gaps: a counter, and a random number that tells two histories with the same counter apart.
+
+A node has one, which stands for its disk; each stream of relays has one, which stands for its numbers. What lost a part
+of its past goes on under a higher counter.
+"""
+UNKNOWN: Lineage = (0, 0)
+Epoch = tuple[int, int, int, int]
+"""When a stream of control messages began: the counter of the sender's lineage, its life, how often it began again in
+that life, and the life's random number."""
+NEVER: Epoch = (0, 0, 0, 0)
 Ticket = tuple[str, int]
 """The place of an event among those of its publisher: the publisher's name in the network, and a sequence."""
+
+
+def is_behind(own: Lineage, seen: Lineage) -> bool:
+    """Whether somebody has seen a lineage that `own` neither is nor follows: then `own` is not the latest."""
+    return seen != own and seen[0] >= own[0] and seen != UNKNOWN
 
 
 class Relay(Message, frozen=True, gc=False):
     """A message that must not be lost: it is on the sender's disk until the receiver has it on its own.
 
-    Numbers ascend by one on each link for as long as the sender keeps its disk, which `lineage` stands for. All before
-    `base` were acknowledged. With `watched`, the sender waits until it has landed everywhere beyond the receiver too.
-    With a ticket, nobody may queue its event until it is `released`.
+    Numbers ascend by one in each `stream`. All before `base` were acknowledged. With `watched`, the sender waits until
+    it has landed everywhere beyond the receiver too. With a ticket, nobody may queue its event until it is `released`.
+    `session` is the token of the greeting that opened the link: a number may come again in another session with other
+    content, if the sender went back to an older disk and nobody had taken it.
     """
 
     control: ClassVar[bool] = False
 
-    lineage: int
+    stream: Lineage
     base: int
     number: int
     content: Message
     watched: bool = False
     ticket: Ticket | None = None
     released: bool = True
+    session: tuple[int, int] = (0, 0)
 
     @property
     def event_id(self) -> str | None:
@@ -38,6 +55,11 @@ class Relay(Message, frozen=True, gc=False):
     def overhead_bytes(self) -> int:
         return self.content.overhead_bytes
 
+    @property
+    def signature(self) -> str:
+        """What it carries, whatever number it is sent under."""
+        return f"relay of {self.content.signature}"
+
 
 class ControlRelay(Message, frozen=True, gc=False):
     """A message about routing, in its place among those of its epoch. A new epoch begins with an introduction."""
@@ -46,36 +68,50 @@ class ControlRelay(Message, frozen=True, gc=False):
     number: int
     content: Message
 
+    @property
+    def signature(self) -> str:
+        """What it carries, whatever number it is sent under."""
+        return f"control relay of {self.content.signature}"
+
 
 class Release(Message, frozen=True, gc=False):
     """Events of these relays may be queued, with all parked ones of their publishers before them."""
 
-    lineage: int
+    stream: Lineage
     numbers: tuple[int, ...]
 
 
 class Greet(Message, frozen=True, gc=False):
-    """Asks a node that was out of reach how far it has taken what was sent to it; repeated until it answers.
+    """Opens a link: nothing else is sent until it was answered. It is repeated until then.
 
-    The token tells the answer from what the node said before.
+    `keeper` is the lineage of whoever greets, `known` that of the receiver as far as it was seen. All relays of
+    `stream` up to `kept` and all control messages of `epoch` up to `control_kept` were acknowledged by the receiver,
+    who finds out so whether it still has them. The token tells the answer from what was said before.
     """
 
     token: tuple[int, int]
+    keeper: Lineage
+    known: Lineage
+    stream: Lineage
+    kept: int
+    epoch: Epoch
+    control_kept: int
 
 
 class Acknowledge(Message, frozen=True, gc=False):
-    """How far the sender of this, whose own lineage is `keeper`, has on its disk what the receiver sent it.
+    """How far the sender of this, whose lineage is `keeper`, has on its disk what the receiver sent it.
 
-    Relays of `lineage` up to `kept` are safe, and landed but for `unlanded`, and done with but for `parked`, which wait
-    for their release; control messages of `epoch` are safe up to `control_kept`. `greeted` is the token of the last
-    `Greet`, if there was one.
+    Relays of `stream` up to `kept` are safe, and landed but for `unlanded`, and done with but for `parked`, which wait
+    for their release; control messages of `epoch` are safe up to `control_kept`. `known` is the receiver's lineage as
+    far as it was seen, and `greeted` the token of its last `Greet`, if there was one.
     """
 
-    keeper: int
-    lineage: int
+    keeper: Lineage
+    known: Lineage
+    stream: Lineage
     kept: int
-    unlanded: tuple[int, ...]
-    parked: tuple[int, ...]
+    unlanded: Runs
+    parked: Runs
     epoch: Epoch
     control_kept: int
     greeted: tuple[int, int] = (0, 0)

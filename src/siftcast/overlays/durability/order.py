@@ -18,6 +18,8 @@ Invariants: an event is released only after all earlier ones of its publisher ha
 release may queue all it has parked of that publisher up to there, in the order of their sequence. An event that is not
 parked enters only while no parked one is under way, and all others take its own way.
 
+Releasing goes over the events of a publisher once, in order and without recursion, however many are parked.
+
 Cost: nothing where there is one way. Elsewhere every relay is answered twice, and an event that another way overlaps is
 queued one journey and a half later, while others go on. Publishers (`Event.source`) do not wait for each other.
 
@@ -29,8 +31,10 @@ still come.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 import msgspec
 
@@ -38,6 +42,7 @@ from siftcast.model import Event
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Ticket
+from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.wire_events import decode_event, encode_event
 
 Place = tuple[NodeId, int]
@@ -47,9 +52,9 @@ OWN: NodeId = -1
 
 
 class DutyRecord(msgspec.Struct, array_like=True):
-    """To whom a duty is owed, and what is parked with it."""
+    """To whom a duty is owed (a neighbour by name, nobody for a publisher of this node), and what is parked with it."""
 
-    peer: NodeId
+    peer: str
     number: int
     publisher: str
     sequence: int
@@ -90,20 +95,32 @@ Outcome = Landed | Released | Unparked
 @dataclass(slots=True)
 class _Duty:
     record: DutyRecord
+    peer: NodeId
     unlanded: set[Place] = field(default_factory=set)
     open: set[Place] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Line:
+    """The events of one publisher of this node that are not done with, and those not released, by their sequence."""
+
+    duties: dict[int, int] = field(default_factory=dict)
+    unreleased: deque[int] = field(default_factory=deque)
 
 
 class Landings:
     """What has not landed, and what is parked until it has. `outcomes` is what follows, for the owner to take."""
 
-    def __init__(self, ledger: Ledger, node: NodeId) -> None:
+    def __init__(self, ledger: Ledger, node: NodeId, roster: Roster) -> None:
         self.outcomes: list[Outcome] = []
+        self.released = 0
+        """How many parked events have gone into the queues so far."""
         self._ledger = ledger
         self._node = node
+        self._roster = roster
         self._duties: dict[int, _Duty] = {}
-        self._own: dict[str, dict[int, int]] = {}  # duties of this node's publishers, by sequence
-        self._parked: dict[str, dict[int, int]] = {}  # duties with a parked event, by publisher and sequence
+        self._own: dict[str, _Line] = {}
+        self._parked: dict[str, list[tuple[int, int]]] = {}  # heaps of (sequence, duty) with a parked event
         self._last = 0
         self._sequence = 0
 
@@ -117,7 +134,8 @@ class Landings:
         for key, data in records.items():
             if key.startswith("duty/"):
                 number = int(key[5:])
-                self._duties[number] = _Duty(msgspec.msgpack.decode(data, type=DutyRecord))
+                record = msgspec.msgpack.decode(data, type=DutyRecord)
+                self._duties[number] = _Duty(record, self._roster.number(record.peer) if record.peer else OWN)
                 self._last = max(self._last, number)
         for number, place in waiting:
             self._last = max(self._last, number)
@@ -125,10 +143,12 @@ class Landings:
                 self._duties[number].unlanded.add(place)
                 self._duties[number].open.add(place)
         owed = []
-        for number in sorted(self._duties, key=lambda each: self._duties[each].record.sequence):
-            self._index(number, self._duties[number].record)
-            if self._duties[number].record.peer != OWN:
-                owed.append(((self._duties[number].record.peer, self._duties[number].record.number), number))
+        for number, duty in sorted(self._duties.items(), key=lambda item: item[1].record.sequence):
+            self._index_own(number, duty)
+            if duty.record.event:
+                self._index_parked(number, duty.record)
+            if duty.peer != OWN:
+                owed.append(((duty.peer, duty.record.number), number))
         return owed
 
     def resume(self) -> None:
@@ -136,41 +156,50 @@ class Landings:
         for number in list(self._duties):
             self._proceed(number)
 
-    def _index(self, number: int, record: DutyRecord) -> None:
-        if record.peer == OWN:
-            self._own.setdefault(record.publisher, {})[record.sequence] = number
+    def _index_own(self, number: int, duty: _Duty) -> None:
+        record = duty.record
+        if duty.peer == OWN:
+            line = self._own.setdefault(record.publisher, _Line())
+            line.duties[record.sequence] = number
+            if not record.released:
+                line.unreleased.append(number)
             self._sequence = max(self._sequence, record.sequence)
-        if record.event:
-            self._parked.setdefault(record.publisher, {})[record.sequence] = number
+
+    def _index_parked(self, number: int, record: DutyRecord) -> None:
+        heappush(self._parked.setdefault(record.publisher, []), (record.sequence, number))
 
     # -- duties begin ------------------------------------------------------------------------------------
 
     def begin_own(self, source: str, way: str) -> tuple[int, Ticket | None]:
         """A duty for an event of a publisher of this node, and its ticket if it must be parked."""
-        publisher = f"{self._node}:{source}"
-        # Whatever follows a parked event is parked too, so the last one under way speaks for all.
-        last = next(reversed(self._own.get(publisher, {}).values()), None)
-        parked = last is not None and (self._duties[last].record.parked or self._duties[last].record.way != way)
+        publisher = f"{self._roster.name(self._node)}:{source}"
+        # Whatever follows a parked event is parked too, so the last one that is not done speaks for all.
+        line = self._own.get(publisher)
+        last = None if line is None else self._duties[next(reversed(line.duties.values()))].record
+        parked = last is not None and (last.parked or last.way != way)
         self._sequence += 1
-        number = self._begin(DutyRecord(OWN, 0, publisher, self._sequence, way, parked))
+        number = self._begin(OWN, DutyRecord("", 0, publisher, self._sequence, way, parked))
         return number, (publisher, self._sequence) if parked else None
 
     def begin(self, place: Place, ticket: Ticket | None) -> int:
         """A duty for a relay of a neighbour."""
         publisher, sequence = ticket or ("", 0)
-        return self._begin(DutyRecord(*place, publisher, sequence, "", ticket is not None))
+        peer, number = place
+        return self._begin(
+            peer, DutyRecord(self._roster.name(peer), number, publisher, sequence, "", ticket is not None)
+        )
 
-    def _begin(self, record: DutyRecord) -> int:
+    def _begin(self, peer: NodeId, record: DutyRecord) -> int:
         self._last += 1
-        self._duties[self._last] = _Duty(record)
-        self._index(self._last, record)
+        duty = self._duties[self._last] = _Duty(record, peer)
+        self._index_own(self._last, duty)
         return self._last
 
     def park(self, number: int, event: Event, names: Sequence[str]) -> None:
         """Keeps an event with its duty, out of the queues."""
         record = self._duties[number].record
         record.event, record.names = encode_event(event), list(names)
-        self._index(number, record)
+        self._index_parked(number, record)
 
     def charge(self, number: int, places: Iterable[Place]) -> None:
         """Says which relays were made under a duty; nothing else will be."""
@@ -197,22 +226,32 @@ class Landings:
             duty.open.discard(place)
             self._proceed(number)
 
+    def move(self, places: Mapping[Place, Place]) -> None:
+        """Relays have new numbers: none of them has landed or was released as far as the receiver knows."""
+        for duty in self._duties.values() if places else ():
+            if not duty.open.isdisjoint(places):
+                duty.open = {places.get(place, place) for place in duty.open}
+                duty.unlanded = (duty.unlanded - places.keys()) | (duty.open & set(places.values()))
+
     def release(self, number: int) -> None:
         """Whoever the duty is owed to says that all earlier events have landed."""
         duty = self._duties.get(number)
         if duty is None or duty.record.released or not duty.record.parked:
             return
+        self._release(number, duty)
+        self._proceed(number)
+
+    def _release(self, number: int, duty: _Duty) -> None:
         record = duty.record
         record.released = True
         self._keep(number)
         if duty.open:
             self.outcomes.append(Released(tuple(sorted(duty.open))))
         self._unpark(record.publisher, record.sequence)
-        self._proceed(number)
 
     def is_own(self, number: int) -> bool:
         """Whether a duty is owed to a publisher of this node."""
-        return number in self._duties and self._duties[number].record.peer == OWN
+        return number in self._duties and self._duties[number].peer == OWN
 
     def is_released(self, number: int) -> bool:
         """Whether relays of a duty need not be parked any more; also if nobody knows the duty any longer."""
@@ -220,48 +259,53 @@ class Landings:
         return duty is None or duty.record.released
 
     def _unpark(self, publisher: str, sequence: int) -> None:
-        waiting = self._parked.get(publisher, {})
-        for each in sorted(waiting):
-            if each > sequence:
-                break
-            number = waiting.pop(each)
+        waiting = self._parked.get(publisher)
+        while waiting and waiting[0][0] <= sequence:
+            _, number = heappop(waiting)
+            self.released += 1
             record = self._duties[number].record
             self.outcomes.append(Unparked(decode_event(record.event), record.names))
             record.event, record.names = b"", []
             self._keep(number)
-        if not waiting:
-            self._parked.pop(publisher, None)
+        if waiting is not None and not waiting:
+            del self._parked[publisher]
 
     def _proceed(self, number: int) -> None:
         """Tells whom the duty is owed to how far it is."""
         duty = self._duties.get(number)
         if duty is None or duty.unlanded:
             return
+        done = self._end_if_done(number, duty)
+        if duty.peer != OWN:
+            self.outcomes.append(Landed((duty.peer, duty.record.number), number, done))
+        else:
+            self._release_own(duty.record.publisher)
+
+    def _end_if_done(self, number: int, duty: _Duty) -> bool:
         record = duty.record
-        done = not duty.open and (record.released or not record.parked)
-        if done:
-            del self._duties[number]
-            self._ledger.forget(f"duty/{number}")
-        if record.peer != OWN:
-            self.outcomes.append(Landed((record.peer, record.number), number, done))
-            return
-        if done:
-            del self._own[record.publisher][record.sequence]
-        self._release_own(record.publisher)
+        if duty.unlanded or duty.open or (record.parked and not record.released):
+            return False
+        del self._duties[number]
+        self._ledger.forget(f"duty/{number}")
+        line = self._own.get(record.publisher) if duty.peer == OWN else None
+        if line is not None:
+            line.duties.pop(record.sequence, None)
+            if not line.duties:
+                del self._own[record.publisher]
+        return True
 
     def _release_own(self, publisher: str) -> None:
-        """Releases events of a publisher of this node up to the first that has not landed."""
-        for sequence, number in list(self._own.get(publisher, {}).items()):
+        """Releases events of a publisher of this node up to the first that has not landed, each of them once."""
+        line = self._own.get(publisher)
+        while line is not None and line.unreleased:
+            number = line.unreleased[0]
             duty = self._duties.get(number)
-            if duty is None or sequence not in self._own.get(publisher, {}):
-                continue
-            if duty.unlanded:
+            if duty is not None and duty.unlanded:
                 return
-            self.release(number)
-        if not self._own.get(publisher):
-            self._own.pop(publisher, None)
+            line.unreleased.popleft()
+            if duty is not None and duty.record.parked:
+                self._release(number, duty)
+                self._end_if_done(number, duty)
 
     def _keep(self, number: int) -> None:
-        key = f"duty/{number}"
-        duty = self._duties[number]
-        self._ledger.put(key, msgspec.msgpack.encode(duty.record))
+        self._ledger.put(f"duty/{number}", msgspec.msgpack.encode(self._duties[number].record))

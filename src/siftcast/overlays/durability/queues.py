@@ -18,6 +18,7 @@ from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.subscription_queue import SubscriptionQueue
 from siftcast.overlays.wire_events import decode_event, encode_event
+from siftcast.overlays.wire_messages import parse_filter
 
 RETENTION_TIMER = "durable/retention"
 _RETENTION_MS_MIN = 1_000.0
@@ -43,7 +44,9 @@ class Queues:
         self._seen = IdMemory(ledger, "logged", ids_max)
         self._queues: dict[str, SubscriptionQueue] = {}
         self._dead: dict[str, dict[int, DeadLetter]] = {}
-        self._timer_set = False
+        self._due_ms = float("inf")
+        """When the timer fires, by the calendar."""
+        self._may_be_due_sooner = True
 
     def __contains__(self, name: str) -> bool:
         return name in self._queues
@@ -77,7 +80,7 @@ class Queues:
             room, _, name = key.partition("/")
             if room == "subscription":
                 record = msgspec.msgpack.decode(data, type=SubscriptionRecord)
-                item = Subscription(name, Filter.parse(record.filter), record.subscriber, record.delay_ms_max)
+                item = Subscription(name, parse_filter(record.filter), record.subscriber, record.delay_ms_max)
                 self._queues[name] = SubscriptionQueue(item, record.policy, record.born, self._log, self._ledger)
             elif room == "dead":
                 position, _, name = name.partition("/")
@@ -105,6 +108,7 @@ class Queues:
             queue = SubscriptionQueue(subscription, policy, self._log.last, self._log, self._ledger)
             self._queues[name] = queue
         queue.subscription, queue.policy = subscription, policy
+        self._may_be_due_sooner = True
         record = SubscriptionRecord(
             str(subscription.filter), subscription.subscriber, subscription.delay_ms_max, policy, queue.born
         )
@@ -129,11 +133,14 @@ class Queues:
         position = self._log.append(event, names, clock_ms)
         if event.id:
             self._seen.add(event.id)
-        for name in names:
-            queue = self._queues[name]
+        queues = [self._queues[name] for name in names]
+        for queue in queues:
             queue.append(position)
+        for queue in queues:  # once all hold it: one whose limits are too small for it lets go of it at once
             self._trim(queue, clock_ms)
             self._pump(queue)
+            if clock_ms + max(queue.policy.age_ms_max, _RETENTION_MS_MIN) < self._due_ms:
+                self._may_be_due_sooner = True
 
     def _pump(self, queue: SubscriptionQueue) -> None:
         for position in queue.offers():
@@ -203,17 +210,20 @@ class Queues:
             self.out.append(Expire(queue.subscription.id, expired, "it held more than its policy allows"))
 
     def expire(self, clock_ms: float) -> None:
-        """The timer fired: drops what is too old."""
-        self._timer_set = False
+        """The timer fired: drops what is too old, and offers what waited behind it."""
+        self._due_ms, self._may_be_due_sooner = float("inf"), True
         for queue in self._queues.values():
             self._trim(queue, clock_ms)
+            self._pump(queue)
 
     def watch(self, clock_ms: float) -> list[Effect]:
         """Sets the timer for the event that is the first to be too old; to be called after each stimulus."""
-        if self._timer_set or not len(self._log):
+        if not self._may_be_due_sooner or not len(self._log):
             return []
-        due = min(queue.oldest_ms + queue.policy.age_ms_max for queue in self._queues.values())
-        if due == float("inf"):
+        self._may_be_due_sooner = False
+        first = min(queue.oldest_ms + queue.policy.age_ms_max for queue in self._queues.values())
+        due = max(first, clock_ms + _RETENTION_MS_MIN)
+        if due >= self._due_ms:  # never later: a timer that is put off again and again would not fire
             return []
-        self._timer_set = True
-        return [SetTimer(RETENTION_TIMER, max(_RETENTION_MS_MIN, due - clock_ms))]
+        self._due_ms = due
+        return [SetTimer(RETENTION_TIMER, due - clock_ms)]

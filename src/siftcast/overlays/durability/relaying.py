@@ -1,8 +1,12 @@
 """Gets messages to neighbours that may be down, over a network that may lose them: all links of a node.
 
 What is sent goes out at once, at most a window at a time; what is not acknowledged goes out again after `resend_ms`,
-then after twice that and so on up to `resend_ms_max`, and at once when a neighbour was found again. To a neighbour that
-is known to be lost nothing is sent. The receiver acknowledges once a write, not once a message.
+then after twice that and so on up to `resend_ms_max`, and at once when a link opens. To a neighbour that is known to be
+lost nothing is sent, and nothing but a greeting to one that has not answered it (`link`).
+
+Invariant: whatever waits is sent or will be, as long as its neighbour answers. An acknowledgement that shows more to be
+kept makes room in the window, whether or not anything was done with; so what is parked beyond a neighbour never keeps
+others from being sent.
 
 Cost: a message, its acknowledgement shared by all that came in during one write; on disk one record for each relay and
 neighbour, and one a write for each neighbour something was exchanged with.
@@ -11,6 +15,7 @@ neighbour, and one a write for each neighbour something was exchanged with.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -18,22 +23,40 @@ import msgspec
 from siftcast.overlays.contract import Effect, Message, NodeId, SendMessage, SetTimer
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.link import Link, Waiting
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release, Ticket
+from siftcast.overlays.durability.messages import (
+    NEVER,
+    UNKNOWN,
+    Acknowledge,
+    ControlRelay,
+    Greet,
+    Lineage,
+    Relay,
+    Release,
+    Ticket,
+    is_behind,
+)
 from siftcast.overlays.durability.order import Place
+from siftcast.overlays.durability.roster import Roster
+from siftcast.overlays.durability.runs import joined, minus, numbers_in, sound
 from siftcast.overlays.durability.streams import Outgoing
 from siftcast.overlays.wire_messages import MessageCodec
 
 RESEND_TIMER = "durable/resend"
 _AGAIN_MAX = 64
+_RELEASES_MAX = 4_096
+_GREET_AGAIN = 4
+"""After waits that have grown so much, the link is opened again: maybe the peer takes it to be closed."""
 _SOON_MS = 0.5  # a timer may fire a rounding error early
 
 
 class Progress(NamedTuple):
-    """What an acknowledgement says: duties and places of relays that landed or are done, and that a disk was lost."""
+    """What an acknowledgement says: duties and places of relays that landed, and of those that are done."""
 
     landed: Sequence[tuple[int, Place]]
     done: Sequence[tuple[int, Place]]
-    forgot: bool
+
+
+NO_PROGRESS = Progress((), ())
 
 
 class Relaying:
@@ -43,6 +66,7 @@ class Relaying:
         self,
         ledger: Ledger,
         codec: MessageCodec,
+        roster: Roster,
         is_released: Callable[[int], bool],
         *,
         window: int,
@@ -51,10 +75,12 @@ class Relaying:
     ) -> None:
         self.links: dict[NodeId, Link] = {}
         self.out: list[Effect] = []
-        self.lineage = 0
-        self.life = 0
+        self.lineage: Lineage = UNKNOWN
+        self._life = 0
+        self._nonce = 0
         self._ledger = ledger
         self._codec = codec
+        self._roster = roster
         self._is_released = is_released
         self._window = window
         self._resend_ms = resend_ms
@@ -62,36 +88,22 @@ class Relaying:
         self._timer_at = float("inf")
         self._greetings = 0
 
-    def restore(
-        self, records: Mapping[str, bytes], lineage: int, life: int, *, renumber: bool
-    ) -> list[tuple[int, Place]]:
-        """Takes up what an earlier life left behind; returns the duties of all relays that wait, and their places.
-
-        With `renumber`, nobody is sure which numbers were given: relays get new ones, which a new lineage makes known.
-        """
-        self.lineage, self.life = lineage, life
+    def restore(self, records: Mapping[str, bytes], lineage: Lineage, life: int, nonce: int) -> list[tuple[int, Place]]:
+        """Takes up what an earlier life left behind; returns the duties of all relays that wait, and their places."""
+        self.lineage, self._life, self._nonce = lineage, life, nonce
         boxes: list[tuple[NodeId, int, bytes]] = []
         for key, data in records.items():
             room, _, rest = key.partition("/")
             if room == "link":
-                self.links[int(rest)] = Link.restored(int(rest), data)
+                peer = self._roster.number(rest)
+                self.links[peer] = Link.restored(peer, data)
             elif room == "outbox":
                 name, _, place = rest.partition("/")
-                boxes.append((int(name), int(place), data))
-        if renumber:
-            for link in self.links.values():
-                link.relays_out = Outgoing()
-                self._keep(link)
-            for peer, number, _ in boxes:
-                self._ledger.forget(f"outbox/{peer}/{number}")
+                boxes.append((self._roster.number(name), int(place), data))
         duties = []
         for peer, number, data in sorted(boxes):
             duty, ticket, content = msgspec.msgpack.decode(data, type=tuple[int, Ticket | None, bytes])
-            waiting = Waiting(self._codec.decode(content), duty, ticket)
-            if renumber:
-                number = self._put(peer, waiting, data)
-            else:
-                self.link(peer).relays_out.restore(number, waiting)
+            self.link(peer).relays_out.restore(number, Waiting(self._codec.decode(content), duty, ticket))
             if duty:
                 duties.append((duty, (peer, number)))
         return duties
@@ -101,8 +113,10 @@ class Relaying:
         link = self.links.get(peer)
         if link is None:
             link = self.links[peer] = Link(peer)
-        if link.epoch_out[0] < 0:
-            link.epoch_out = (self.lineage, self.life, 0)
+        if link.stream_out == UNKNOWN:
+            link.stream_out = (1, self._nonce)
+        if link.epoch_out == NEVER:
+            link.epoch_out = (self.lineage[0], self._life, 0, self._nonce)
         return link
 
     @property
@@ -116,28 +130,36 @@ class Relaying:
         self, message: Message, peers: Iterable[NodeId], duty: int = 0, ticket: Ticket | None = None
     ) -> list[Place]:
         """Puts a message into the outbox of each peer; returns the places."""
-        data = msgspec.msgpack.encode((duty, ticket, self._codec.encode(message)))
+        data = self._encoded(Waiting(message, duty, ticket))
         places = []
         for peer in peers:
             places.append((peer, self._put(peer, Waiting(message, duty, ticket), data)))
             self._send_unsent(self.link(peer))
         return places
 
+    def _encoded(self, waiting: Waiting) -> bytes:
+        return msgspec.msgpack.encode((waiting.duty, waiting.ticket, self._codec.encode(waiting.content)))
+
     def _put(self, peer: NodeId, waiting: Waiting, data: bytes) -> int:
         link = self.link(peer)
         number = link.relays_out.add(waiting)
-        self._ledger.put(f"outbox/{peer}/{number}", data)
+        self._ledger.put(self._box(peer, number), data)
         self._keep(link)
         return number
 
+    def _box(self, peer: NodeId, number: int) -> str:
+        return f"outbox/{self._roster.name(peer)}/{number}"
+
     def release(self, places: Iterable[Place]) -> None:
-        """Tells neighbours that what was relayed to them may be queued; said again with the relay until they know."""
+        """Tells neighbours that what was relayed to them may be queued; said again until they have answered for it."""
         numbers: dict[NodeId, list[int]] = {}
         for peer, number in places:
             numbers.setdefault(peer, []).append(number)
         for peer, listed in numbers.items():
-            if not self.link(peer).lost:
-                self.out.append(SendMessage(Release(self.lineage, tuple(listed)), (peer,)))
+            link = self.link(peer)
+            link.releases.update(dict.fromkeys(listed))
+            if link.is_open:
+                self.out.append(SendMessage(Release(link.stream_out, tuple(listed)), (peer,)))
 
     def steer(self, message: Message, peers: Iterable[NodeId]) -> None:
         """Sends a message about routing, in order."""
@@ -148,21 +170,41 @@ class Relaying:
             self._send_unsent(link)
 
     def note_told(self, peer: NodeId) -> None:
-        """Remembers that a peer was told about routing, and must be told anew after a crash."""
+        """Remembers that a peer was told about routing, and must be told again after a crash."""
         link = self.link(peer)
         if not link.told:
             link.told = True
             self._keep(link)
 
-    def renew(self, peer: NodeId) -> None:
+    def begin_epoch(self, peer: NodeId) -> None:
         """Begins a new epoch of control messages; whoever calls it introduces this node in it."""
         link = self.link(peer)
-        lineage, life, count = link.epoch_out
-        link.epoch_out = (lineage, life, count + 1)
-        link.control_out = type(link.control_out)()
+        link.epoch_out = (self.lineage[0], self._life, link.epoch_out[2] + 1, self._nonce)
+        link.control_out = Outgoing()
+
+    def begin_stream(self, peer: NodeId, seen: Lineage = UNKNOWN) -> dict[Place, Place]:
+        """Gives relays that wait for a peer new numbers in a new stream; where each of them was, and is.
+
+        Because the peer has lost what it took, or has seen numbers that this node does not know it gave.
+        """
+        link = self.link(peer)
+        before, link.relays_out = link.relays_out.waiting, Outgoing()
+        link.stream_out = (max(link.stream_out[0], seen[0]) + 1, self._nonce)
+        link.releases.clear()
+        link.landed = ()
+        for number in before:
+            self._ledger.forget(self._box(peer, number))
+        moved = {(peer, number): (peer, self._put(peer, each, self._encoded(each))) for number, each in before.items()}
+        self._keep(link)
+        self._send_unsent(link)
+        return moved
 
     def _send_unsent(self, link: Link) -> None:
         if link.lost:
+            return
+        if not link.is_open:
+            if link.greeting is None:
+                self.greet(link.peer)
             return
         for number, message in link.control_out.unsent(self._window):
             self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
@@ -172,17 +214,29 @@ class Relaying:
     def _send_relay(self, link: Link, number: int, waiting: Waiting) -> None:
         released = waiting.ticket is None or self._is_released(waiting.duty)
         base, watched = link.relays_out.base, waiting.duty != 0
-        relay = Relay(self.lineage, base, number, waiting.content, watched, waiting.ticket, released)
+        ticket, stream = waiting.ticket, link.stream_out
+        relay = Relay(stream, base, number, waiting.content, watched, ticket, released, link.session)
         self.out.append(SendMessage(relay, (link.peer,)))
 
+    def _send_releases(self, link: Link) -> None:
+        if link.releases:
+            numbers = tuple(islice(link.releases, _RELEASES_MAX))
+            self.out.append(SendMessage(Release(link.stream_out, numbers), (link.peer,)))
+
     def _keep(self, link: Link) -> None:
-        key = f"link/{link.peer}"
+        key = f"link/{self._roster.name(link.peer)}"
         self._ledger.later(key, lambda: self._ledger.put(key, link.record()))
 
     # -- receiving -------------------------------------------------------------------------------------
 
+    def take_stream(self, sender: NodeId, stream: Lineage) -> None:
+        """A sender goes on in a new stream."""
+        link = self.link(sender)
+        link.take_stream(stream)
+        self._keep(link)
+
     def take_relay(self, sender: NodeId, relay: Relay) -> list[Relay]:
-        """Relays of a sender whose turn it is; it is told once they are safe."""
+        """Relays of a sender whose turn it is; it is answered once they are safe."""
         link = self.link(sender)
         turn = link.take_relay(relay)
         if turn:
@@ -199,67 +253,97 @@ class Relaying:
 
     def acknowledge(self, peer: NodeId) -> None:
         """Tells a peer how far its messages were taken, once that is safe."""
-        acknowledgement = self.link(peer).acknowledgement(self.lineage)
-        self._ledger.hold_last(peer, SendMessage(acknowledgement, (peer,)))
+        self._ledger.hold_last(peer, lambda: SendMessage(self.link(peer).acknowledgement(self.lineage), (peer,)))
 
     def settle(self, sender: NodeId, told: Acknowledge, now: float) -> Progress:
         """Takes in how far a peer is."""
         link = self.link(sender)
-        if told.keeper < link.keeper:  # said before it lost its disk
-            return Progress((), (), False)
-        forgot = told.keeper > link.keeper >= 0
-        link.keeper = told.keeper
-        if told.greeted == link.greeting:
-            link.greeting = None
+        opened = link.greeting is not None and told.greeted == link.greeting
+        if opened:
+            self._open(link, now)
         done: list[tuple[int, Place]] = []
         landed: list[tuple[int, Place]] = []
         progress = False
-        if told.lineage == self.lineage:
-            open_ = frozenset((*told.unlanded, *told.parked))
-            for number, waiting in link.relays_out.settle(told.kept, open_):
-                self._ledger.forget(f"outbox/{sender}/{number}")
+        if told.stream == link.stream_out:
+            kept = link.relays_out.kept
+            parked, unlanded = sound(told.parked, told.kept), sound(told.unlanded, told.kept)
+            for number, waiting in link.relays_out.settle(told.kept, joined(unlanded, parked)):
+                self._ledger.forget(self._box(sender, number))
+                link.releases.pop(number, None)
                 progress = True
                 if waiting.duty:
                     done.append((waiting.duty, (sender, number)))
+            if link.relays_out.kept > kept:
+                progress = True
+                self._keep(link)  # in the same write as what is done with, so that no number is missing behind it
             known = link.relays_out.waiting
-            landed = [(known[number].duty, (sender, number)) for number in told.parked if number in known]
+            fresh = tuple(numbers_in(minus(parked, link.landed)))
+            link.landed = parked
+            landed = [(known[number].duty, (sender, number)) for number in fresh if number in known]
+            if forgotten := tuple(number for number in fresh if number not in known)[:_RELEASES_MAX]:
+                # It was released and done with, and then the peer went back to an older disk.
+                self.out.append(SendMessage(Release(link.stream_out, forgotten), (sender,)))
         if told.epoch == link.epoch_out:
-            progress = bool(link.control_out.settle(told.control_kept)) or progress
-        if progress:
+            progress = bool(link.control_out.settle(told.control_kept, ())) or progress
+        if opened or progress:
             link.patience_ms = self._resend_ms
             link.resend_at = now + link.patience_ms
+            link.moved_at = now
             self._send_unsent(link)
-        return Progress(landed, done, forgot)
+        return Progress(landed, done)
 
-    # -- patience --------------------------------------------------------------------------------------
+    # -- links open and close --------------------------------------------------------------------------
+
+    def is_behind(self, known: Lineage) -> bool:
+        """Whether a peer has seen a later lineage of this node than this one."""
+        return is_behind(self.lineage, known)
+
+    def note_keeper(self, sender: NodeId, keeper: Lineage) -> bool | None:
+        """Takes note of a peer's lineage: whether it has lost something since, None if this one is not its latest."""
+        link = self.link(sender)
+        if keeper == link.keeper:
+            return False
+        if is_behind(keeper, link.keeper):
+            return None
+        lost = link.keeper != UNKNOWN
+        link.keeper = keeper
+        self._keep(link)
+        return lost
+
+    def take_new_lineage(self, counter: int) -> None:
+        """This node has lost a part of its past: all links begin again, under a lineage that nobody has seen."""
+        self.lineage = (counter, self._nonce)
+        for link in self.links.values():
+            link.epoch_out = (counter, self._life, 0, self._nonce)
+            link.control_out = Outgoing()
+            link.is_open, link.greeting = False, None
 
     def lose(self, peer: NodeId) -> None:
         """A peer is out of reach: whatever is for it waits."""
-        self.link(peer).lost = True
+        link = self.link(peer)
+        link.lost, link.is_open, link.greeting, link.moved_at = True, False, None, None
 
-    def find(self, peer: NodeId, now: float) -> None:
-        """A peer is back: it is asked how far it is, and sent what waits."""
+    def greet(self, peer: NodeId) -> None:
+        """Asks a peer what it has seen of this node; the link opens when it has answered."""
         link = self.link(peer)
         self._greetings += 1
-        link.greeting = (self.life, self._greetings)
-        self.out.append(SendMessage(Greet(link.greeting), (peer,)))
-        self.resume(peer, now)
+        link.lost, link.is_open = False, False
+        link.greeting = (self._nonce, self._greetings)
+        self.out.append(SendMessage(link.greet(self.lineage), (peer,)))
 
-    def greet_back(self, peer: NodeId, token: tuple[int, int]) -> None:
+    def greet_back(self, peer: NodeId, greet: Greet) -> None:
         """Answers a greeting."""
-        link = self.link(peer)
-        link.greeted = max(link.greeted, token)
+        self.link(peer).take_session(greet.token)
         self.acknowledge(peer)
 
-    def resume(self, peer: NodeId, now: float) -> None:
-        """Sends what waits from its beginning."""
-        link = self.link(peer)
-        link.lost = False
+    def _open(self, link: Link, now: float) -> None:
+        assert link.greeting is not None
+        link.session, link.greeting, link.is_open = link.greeting, None, True
         link.control_out.rewind()
         link.relays_out.rewind()
-        link.patience_ms = self._resend_ms
-        link.resend_at = now + link.patience_ms
-        self._send_unsent(link)
+        self._send_releases(link)
+
+    # -- patience --------------------------------------------------------------------------------------
 
     def resend(self, now: float) -> None:
         """The timer fired: sends once more what was not answered for long enough."""
@@ -268,11 +352,15 @@ class Relaying:
             if link.lost or not link.is_waiting or link.resend_at > now + _SOON_MS:
                 continue
             if link.greeting:
-                self.out.append(SendMessage(Greet(link.greeting), (link.peer,)))
-            for number, message in link.control_out.oldest(_AGAIN_MAX):
-                self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
-            for number, waiting in link.relays_out.oldest(_AGAIN_MAX):
-                self._send_relay(link, number, waiting)
+                self.out.append(SendMessage(link.greet(self.lineage), (link.peer,)))
+            elif not link.is_open or link.patience_ms > _GREET_AGAIN * self._resend_ms:
+                self.greet(link.peer)
+            else:
+                for number, message in link.control_out.overdue(_AGAIN_MAX):
+                    self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
+                for number, waiting in link.relays_out.overdue(_AGAIN_MAX):
+                    self._send_relay(link, number, waiting)
+                self._send_releases(link)
             link.patience_ms = min(self._resend_ms_max, 2 * link.patience_ms)
             link.resend_at = now + link.patience_ms
 
@@ -282,7 +370,10 @@ class Relaying:
         for link in self.links.values():
             if link.lost or not link.is_waiting:
                 link.resend_at = float("inf")
+                link.moved_at = None
                 continue
+            if link.moved_at is None or not link.depends_on_peer:
+                link.moved_at = now
             if link.resend_at == float("inf"):
                 link.patience_ms = self._resend_ms
                 link.resend_at = now + link.patience_ms

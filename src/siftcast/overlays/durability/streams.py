@@ -2,13 +2,20 @@
 
 `Outgoing` keeps what was not acknowledged and says what to send, a window at a time. `Incoming` lets each number
 through once and in order, and keeps a few that came early. Neither knows what it carries.
+
+Invariant: what does not wait any more was kept, so `kept` has no gaps behind it that the other end could ask for.
+An item is *kept* when the other end has it on disk, and *open* while it is kept there but not done with. An
+acknowledgement names all open ones, so one that is lost is made good by the next.
+
+Cost: an acknowledgement takes time in proportion to what it settles and to the runs of open numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import islice
 from typing import Generic, TypeVar
+
+from siftcast.overlays.durability.runs import Runs, both, joined, minus, numbers_in
 
 Item = TypeVar("Item")
 EARLY_MAX = 1_024
@@ -18,13 +25,15 @@ EARLY_MAX = 1_024
 class Outgoing(Generic[Item]):
     """What is to arrive at the other end; numbers begin with 1."""
 
-    __slots__ = ("_kept", "_sent", "next", "waiting")
+    __slots__ = ("_open", "_sent", "kept", "next", "waiting")
 
-    def __init__(self, next: int = 1) -> None:
+    def __init__(self, next: int = 1, kept: int = 0) -> None:
         self.next = next
         self.waiting: dict[int, Item] = {}
+        self.kept = kept
+        """The last number that the other end said it has."""
         self._sent = next - 1
-        self._kept = 0
+        self._open: Runs = ()
 
     @property
     def base(self) -> int:
@@ -32,9 +41,9 @@ class Outgoing(Generic[Item]):
         return next(iter(self.waiting), self.next)
 
     @property
-    def kept(self) -> int:
-        """The last number that the other end said it has."""
-        return self._kept
+    def unkept(self) -> int:
+        """How many the other end has not said it has."""
+        return self.next - 1 - self.kept
 
     def add(self, item: Item) -> int:
         """Gives an item its number."""
@@ -47,36 +56,39 @@ class Outgoing(Generic[Item]):
         """Puts back an item from an earlier life; in ascending order."""
         self.waiting[number] = item
         self.next = max(self.next, number + 1)
-        self._sent = self.base - 1
+        if number <= self.kept:
+            self._open = joined(self._open, ((number, 1),))
+        self.rewind()
 
     def unsent(self, window: int) -> list[tuple[int, Item]]:
-        """What to send now for the first time, so that at most `window` are under way."""
-        last = min(self.next - 1, max(self._kept, self.base - 1) + window)
+        """What to send now for the first time, so that at most `window` are sent and not kept."""
+        last = min(self.next - 1, self.kept + window)
         if last <= self._sent:
             return []
         first, self._sent = self._sent + 1, last
         return [(number, self.waiting[number]) for number in range(first, last + 1) if number in self.waiting]
 
-    def oldest(self, count: int) -> list[tuple[int, Item]]:
-        """What to send once more, of what was sent and not acknowledged."""
-        return [pair for pair in islice(self.waiting.items(), count) if pair[0] <= self._sent]
+    def overdue(self, count: int) -> list[tuple[int, Item]]:
+        """What to send once more: the first that were sent and are not kept; else one that is open, as a reminder."""
+        numbers = range(self.kept + 1, self._sent + 1)
+        found = list(islice(((each, self.waiting[each]) for each in numbers if each in self.waiting), count))
+        return found or list(islice(self.waiting.items(), 1))
 
     def rewind(self) -> None:
-        """Counts nothing as sent: the connection is a new one."""
-        self._sent = self.base - 1
-        self._kept = min(self._kept, self._sent)
+        """Counts nothing as sent that is not kept: the connection is a new one."""
+        self._sent = self.kept
 
-    def settle(self, kept: int, open_: Collection[int] = ()) -> list[tuple[int, Item]]:
-        """The other end has all up to `kept`; returns what need not be kept any longer."""
-        self._kept = max(self._kept, min(kept, self.next - 1))
-        self._sent = max(self._sent, self._kept)
-        done = []
-        for number in self.waiting:
-            if number > kept:
-                break
-            if number not in open_:
-                done.append(number)
-        return [(number, self.waiting.pop(number)) for number in done]
+    def settle(self, kept: int, open_: Runs) -> list[tuple[int, Item]]:
+        """The other end has all up to `kept`; returns what need not be waited for any longer."""
+        kept = min(kept, self.next - 1)
+        judged = both(self._open, ((1, kept),)) if 0 < kept < self.kept else self._open if kept else ()
+        if kept > self.kept:
+            judged = joined(judged, ((self.kept + 1, kept - self.kept),))
+            self.kept = kept
+            self._sent = max(self._sent, kept)
+        done = minus(judged, open_)
+        self._open = joined(minus(self._open, judged), both(judged, open_))
+        return [(number, self.waiting.pop(number)) for number in numbers_in(done) if number in self.waiting]
 
 
 class Incoming(Generic[Item]):

@@ -6,7 +6,8 @@
 
 *History* was acknowledged and is kept to be replayed. *Open* was offered and not answered. Of a subscription only the
 floor, what was acknowledged beyond it, and the refusals are written down, one record a write (`cursor/name`); the rest
-follows from the log.
+follows from the log. What was dropped from among those that are held must not be taken up with them after a crash,
+though another subscription holds it: the log then says that it is not for this one any more (`EventLog.exclude`).
 
 Offers go out in the order of positions, at most a window of them unanswered. A refused event is offered again before
 anything new. What was offered after it is not repeated, so a client that must not see it late takes a window of 1.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 
 import msgspec
 
@@ -38,8 +40,8 @@ class SubscriptionQueue:
     """The queue behind a durable subscription."""
 
     __slots__ = (
-        "_again", "_beyond", "_bytes", "_history", "_ledger", "_log", "_open", "_restored", "_unanswered", "_waiting",
-        "born", "policy", "refusals", "subscription", "window",
+        "_again", "_beyond", "_bytes", "_history", "_ledger", "_log", "_oldest", "_open", "_restored", "_unanswered",
+        "_waiting", "born", "policy", "refusals", "subscription", "window",
     )  # fmt: skip
 
     def __init__(
@@ -55,7 +57,8 @@ class SubscriptionQueue:
         self._log = log
         self._ledger = ledger
         self._bytes = 0
-        self._history: dict[int, None] = {}
+        self._history: dict[int, None] = {}  # in the order of answers
+        self._oldest: list[int] = []  # a heap of the history, and of some that are no longer in it
         self._unanswered: dict[int, None] = {}  # open or waiting, ascending
         self._open: set[int] = set()
         self._again: deque[int] = deque()
@@ -88,8 +91,11 @@ class SubscriptionQueue:
         """Holds a position of the log again, if it was held."""
         if position <= self.born or position < self._restored.low:
             return
-        done = position <= self._restored.floor or position in self._beyond
-        self._hold(position, self._history if done else self._unanswered)
+        if position <= self._restored.floor or position in self._beyond:
+            self._hold(position, self._history)
+            heappush(self._oldest, position)
+        else:
+            self._hold(position, self._unanswered)
 
     def keep(self) -> None:
         """Has the cursor written down."""
@@ -99,8 +105,13 @@ class SubscriptionQueue:
     def _cursor(self) -> bytes:
         floor = self.floor
         self._beyond = {each for each in self._beyond if each > floor}
-        low = min(next(iter(self._history), self._log.last + 1), floor + 1)
-        return msgspec.msgpack.encode(CursorRecord(floor, low, sorted(self._beyond), self.refusals))
+        return msgspec.msgpack.encode(CursorRecord(floor, self._low, sorted(self._beyond), self.refusals))
+
+    @property
+    def _low(self) -> int:
+        """Nothing before this position is held."""
+        first, beyond_floor = self._first_acknowledged(), self.floor + 1
+        return beyond_floor if first is None else min(first, beyond_floor)
 
     # -- events ------------------------------------------------------------------------------------------
 
@@ -137,12 +148,13 @@ class SubscriptionQueue:
         self._waiting.clear()
 
     def rewind(self, positions: Iterable[int]) -> None:
-        """Counts acknowledged positions as not answered."""
-        back = [position for position in positions if position in self._history]
+        """Counts positions of the history as not answered."""
+        back = list(positions)
         for position in back:
             del self._history[position]
-            self._beyond.discard(position)
+        self._oldest = sorted(self._history)
         self._unanswered = dict.fromkeys(sorted([*back, *self._unanswered]))
+        self._beyond = set(self._history)  # the floor may be anywhere below now; `_cursor` drops what is not beyond it
         self.keep()
 
     @property
@@ -150,12 +162,19 @@ class SubscriptionQueue:
         """Acknowledged positions that are still held."""
         return self._history.keys()
 
+    def _first_acknowledged(self) -> int | None:
+        """The lowest position of the history, whatever the order of answers was."""
+        while self._oldest and self._oldest[0] not in self._history:
+            heappop(self._oldest)
+        return self._oldest[0] if self._oldest else None
+
     def acknowledge(self, positions: Iterable[int]) -> None:
         """These were taken."""
         for position in positions:
             if position in self._unanswered:
                 del self._unanswered[position]
                 self._history[position] = None
+                heappush(self._oldest, position)
                 self._beyond.add(position)
                 self._open.discard(position)
                 self.refusals.pop(position, None)
@@ -175,45 +194,44 @@ class SubscriptionQueue:
 
     def trim(self, clock_ms: float) -> list[int]:
         """Drops what is beyond the limits, acknowledged events first; returns the others."""
-        policy, log = self.policy, self._log
+        while (first := self._first_acknowledged()) is not None and self._is_beyond_limits(first, clock_ms):
+            self._give_up(first, self._history)
         expired: list[int] = []
-        oldest_ms = clock_ms - policy.age_ms_max
-        for among in (self._history, self._unanswered):
-            while among and (
-                len(self) > policy.events_max
-                or self._bytes > policy.bytes_max
-                or log[next(iter(among))].time_ms < oldest_ms
-            ):
-                position = next(iter(among))
-                if among is self._unanswered:
-                    expired.append(position)
-                self._drop(position, among)
-        if expired:
-            self.keep()
+        while self._unanswered and self._is_beyond_limits(lost := next(iter(self._unanswered)), clock_ms):
+            expired.append(lost)
+            self._give_up(lost, self._unanswered)
         return expired
 
-    def _drop(self, position: int, among: dict[int, None]) -> None:
-        del among[position]
-        self._open.discard(position)
-        self.refusals.pop(position, None)
-        self._bytes -= self._log[position].size
-        self._log.release(position)
+    def _is_beyond_limits(self, first: int, clock_ms: float) -> bool:
+        """Whether the first of those held must go."""
+        policy = self.policy
+        too_much = len(self) > policy.events_max or self._bytes > policy.bytes_max
+        return too_much or self._log[first].time_ms < clock_ms - policy.age_ms_max
 
     def discard(self, position: int) -> None:
         """Gives up on an event that was not acknowledged."""
         if position in self._unanswered:
-            self._beyond.add(position)
-            self._drop(position, self._unanswered)
-            self.keep()
+            self._give_up(position, self._unanswered)
+
+    def _give_up(self, position: int, among: dict[int, None]) -> None:
+        """Holds an event no longer, also after a crash."""
+        del among[position]
+        self._open.discard(position)
+        self._beyond.discard(position)
+        self.refusals.pop(position, None)
+        self._bytes -= self._log[position].size
+        self._log.release(position)
+        if position >= self._low:
+            self._log.exclude(position, self.subscription.id)
+        self.keep()
 
     def clear(self) -> None:
-        """Holds nothing any more."""
-        for among in (self._history, self._unanswered):
-            for position in list(among):
-                self._drop(position, among)
+        """Lets go of everything, for good: who is made under this name later is born after all of it."""
+        for position in (*self._history, *self._unanswered):
+            self._log.release(position)
 
     @property
     def oldest_ms(self) -> float:
         """When the oldest event came that is held; infinity without one."""
-        firsts = [next(iter(among)) for among in (self._history, self._unanswered) if among]
-        return min((self._log[position].time_ms for position in firsts), default=float("inf"))
+        firsts = (self._first_acknowledged(), next(iter(self._unanswered), None))
+        return min((self._log[first].time_ms for first in firsts if first is not None), default=float("inf"))

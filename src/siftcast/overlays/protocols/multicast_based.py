@@ -12,9 +12,14 @@ companion of the scheme's paper proposes. The publisher's server must match it w
 As a backbone under `SubscriptionMovement` the members are proxies, and nearer in content to each other: the
 combination that the Kyra paper leaves to future work.
 
+While subscriptions are on their way, or after one was lost, servers disagree on who the members are, and so on the
+tree; laid over each other, their trees have circles. A server therefore passes on and delivers an event, by group,
+origin and id, the first time only: it may miss some then, but neither goes round for ever nor comes twice. A server
+remembers `EVENTS_REMEMBERED` events at most, and at least half as many of the latest; one that comes round after so
+many others counts as new. Events without an id cannot be told apart, and are all passed on.
+
 Cost: every server knows every subscription; an event is one message for each other member of its group (and one to
-enter it). While subscriptions are on their way, servers may disagree on a tree, and an event may miss some or come
-twice; once they have arrived it does not.
+enter it), and while servers disagree at most one for each neighbour that each of them sees in its own tree.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from siftcast.model import Event
+from siftcast.model.bounded_cache import remember
 from siftcast.overlays.contract import (
     NOTHING,
     Deliver,
@@ -49,6 +55,8 @@ from siftcast.overlays.subscription_flood import Change, SubscriptionFlood
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import ContentGroups, Tree
 
+EVENTS_REMEMBERED = 10_000
+"""How many events a server knows to have had before, at most."""
 UNICAST = -3
 """In place of a group's number: the event is for the receiver alone."""
 TreeOf = Callable[[tuple[NodeId, ...]], Tree]
@@ -61,8 +69,8 @@ class MulticastBased(Protocol):
     messages: ClassVar[tuple[type[Message], ...]] = (Announce, Retract, Publication)
 
     __slots__ = (
-        "_counts", "_distances", "_flood", "_groups", "_links", "_members", "_node", "_others", "_own", "_tree_of",
-        "_unicast_below",
+        "_counts", "_distances", "_flood", "_groups", "_had", "_links", "_members", "_node", "_others", "_own",
+        "_tree_of", "_unicast_below",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +97,7 @@ class MulticastBased(Protocol):
         self._others = tables() if unicast_below else None
         self._counts: dict[int, Counter[NodeId]] = {}  # how many subscriptions of each server touch a group
         self._members: dict[int, tuple[NodeId, ...]] = {}  # found anew after a change
+        self._had: dict[tuple[int, NodeId, str], None] = {}  # group, origin and id of events
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         match stimulus:
@@ -108,6 +117,8 @@ class MulticastBased(Protocol):
     def _receive(self, message: Message, sender: NodeId) -> Effects:
         match message:
             case Publication(event):
+                if not self._is_first(message):
+                    return NOTHING
                 return [*self._deliver(event), *self._multicast(message, sender)]
             case Announce(entries, _, anew):
                 return self._apply(self._flood.announce(entries, sender, anew=anew))
@@ -131,6 +142,7 @@ class MulticastBased(Protocol):
                 return [Spent(1), *local, *sent]
             local = [Spent(1), *local]
         publication = Publication(event, self._node, group)
+        self._is_first(publication)  # so that it is known if it comes round
         if members and self._node not in members:
             nearest = min(members, key=lambda member: (self._distances[member], member))
             return [*local, SendMessage(publication, (nearest,))]
@@ -145,6 +157,17 @@ class MulticastBased(Protocol):
             return []
         onward = [near for near in self._tree_of(members).neighbours[self._node] if near != sender]
         return [SendMessage(publication, onward)] if onward else []
+
+    def _is_first(self, publication: Publication) -> bool:
+        """Whether an event is here for the first time; from now on it is not."""
+        event = publication.event
+        key = publication.network, publication.origin, event.id
+        if not event.id:
+            return True
+        if key in self._had:
+            return False
+        remember(self._had, key, None, EVENTS_REMEMBERED)
+        return True
 
     def _deliver(self, event: Event) -> list[Effect]:
         found = self._own.match(event)

@@ -338,19 +338,29 @@ class Bus:
 
     async def _present(self) -> ClientLink:
         """The connection, once there is one."""
-        if self._link is not None:
+        if self._link is not None and not self._link.is_closed:
             return self._link
         if self._keeper is None:
             raise ConnectionLost("the bus is not open; use it inside `async with`")
         if self._final is None and not self._keeper.done():
             try:
-                await asyncio.wait_for(self._linked.wait(), self._timeout_s)
+                await asyncio.wait_for(self._standing_link(), self._timeout_s)
             except TimeoutError:
                 why = f": {self._trouble}" if self._trouble else ""
                 raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s{why}") from None
         if self._link is None:
             raise self._final or ConnectionLost("the bus is closed")
         return self._link
+
+    async def _standing_link(self) -> None:
+        """Waits for a connection, or for its final failure; one that is about to close is none.
+
+        Without that, who publishes again and again would be given the same closed one for ever, and never wait.
+        """
+        while self._link is not None and self._link.is_closed:
+            await self._link.closed()
+            await asyncio.sleep(0)
+        await self._linked.wait()
 
     async def _keep(self) -> None:
         """Makes the connection, and makes it again whenever it breaks."""

@@ -1,14 +1,20 @@
-"""One connection of a client: requests and their answers, deliveries into inboxes, and when to stop reading."""
+"""One connection of a client: requests and their answers, deliveries into inboxes, and when to stop reading.
+
+A connection ends as a whole: every request that has no answer by then fails with `ConnectionLost`, whether the node
+hung up, fell silent, or sent a frame that was altered on the way. Who asked decides what to ask again (`client`,
+`publishing`, `durable_inbox`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from siftcast.model.errors import SiftcastError
 from siftcast.runtimes.live.connection import Connection, Outbox, Watch
-from siftcast.runtimes.live.errors import ConnectionLost, FrameError, VersionError, failure_error
+from siftcast.runtimes.live.errors import ConnectionLost, DamagedFrame, FrameError, VersionError, failure_error
 from siftcast.runtimes.live.frames import (
     FRAME_BYTES_MAX,
     VERSION,
@@ -32,6 +38,7 @@ from siftcast.runtimes.live.frames import (
 from siftcast.runtimes.live.received import Inbox
 from siftcast.runtimes.live.tls import Dial
 
+_logger = logging.getLogger("siftcast")
 _HELLO_WAIT_S = 10.0
 _REQUEST_MAX = 2**32 - 1  # requests have four bytes, and 0 stands for the connection
 
@@ -86,6 +93,7 @@ class ClientLink:
 
     def __init__(self, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None]) -> None:
         loop = asyncio.get_running_loop()
+        self.name = ""
         self._loop = loop
         self._inboxes = inboxes
         self._on_dropped = on_dropped
@@ -100,7 +108,9 @@ class ClientLink:
         self._full: Inbox | None = None
         self._watch = Watch(loop, 1_000.0)
         self._outbox = Outbox(loop)
-        self.connection = Connection(self._outbox, lambda _: self, frame_bytes_max=FRAME_BYTES_MAX)
+        self.connection = Connection(
+            self._outbox, lambda _: self, frame_bytes_max=FRAME_BYTES_MAX, on_damage=_report_damage
+        )
 
     @classmethod
     async def open(
@@ -130,7 +140,7 @@ class ClientLink:
         self._count = self._count % _REQUEST_MAX + 1
         future: asyncio.Future[Any] = self._loop.create_future()
         if self.is_closed:
-            future.set_exception(self._failure or ConnectionLost("the connection is closed"))
+            future.set_exception(self._lost())
             return future
         self._pending[self._count] = future
         self._send_acknowledged()  # what is asked for may be to hear no more of the subscription
@@ -149,7 +159,7 @@ class ClientLink:
             frames.append(publish_frame(number, event, durable=durable))
         self._count = number
         if self.is_closed:
-            self._fail_pending(ConnectionLost(str(self._failure or "the connection is closed")))
+            self._fail_pending(self._lost())
             return
         self.connection.send_bytes(b"".join(frames))
         if self._full is not None:
@@ -208,6 +218,7 @@ class ClientLink:
             case Welcome(version):
                 if version != VERSION:
                     raise VersionError(f"the node speaks version {version}, this client {VERSION}")
+                self.name = frame.name
                 if not self._welcome.done():
                     self._welcome.set_result(frame)
             case Failure(0, code, message):
@@ -290,6 +301,8 @@ class ClientLink:
 
     def connection_closed(self, reason: str) -> None:
         error = self._failure or ConnectionLost(f"the connection to the node broke: {reason}")
+        if isinstance(self.connection.error, VersionError):
+            error = self.connection.error
         self._watch.stop()
         self._room.set()
         if not self._closed.done():
@@ -298,6 +311,10 @@ class ClientLink:
             self._welcome.set_exception(error)
             self._welcome.exception()  # looked at, should nobody else do so
         self._fail_pending(error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+
+    def _lost(self) -> ConnectionLost:
+        """What whoever asks is told once the connection is closed: it may be asked again, over another one."""
+        return ConnectionLost(str(self._failure or "the connection is closed"))
 
     def _fail_pending(self, error: ConnectionLost) -> None:
         pending, self._pending = self._pending, {}
@@ -311,3 +328,8 @@ def _fail(request: int, asked: asyncio.Future[Any] | Window | None, error: Siftc
         asked.answer(request, error)
     elif asked is not None and not asked.done():
         asked.set_exception(error)
+
+
+def _report_damage(connection: Connection, error: DamagedFrame) -> None:
+    who = f"node '{connection.handler.name}'" if connection.handler.name else "the node"
+    _logger.warning("damaged frame from %s at %s: %s; it is called again", who, connection.address, error)

@@ -1,8 +1,10 @@
 """One TCP connection as frames: what comes in is cut into frames, what goes out is gathered and written once a turn.
 
 Reading: whole frames are decoded straight from the bytes the loop read; only an unfinished one is kept, and, while
-reading is paused, what the loop had read already. A length beyond
-what is allowed closes the connection before anything is stored, so an idle or hostile peer holds one frame at most.
+reading is paused, what the loop had read already. A length beyond what is allowed closes the connection before anything
+is stored, so an idle or hostile peer holds one frame at most. A header is checked before its body is waited for, and a
+body before it is decoded (`framing`); one that was altered on the way ends the connection, and no later byte is looked
+at. The first bytes may be those of version 1, which is then answered in its own words.
 Writing: `pieces` gathers bytes until the loop comes round (`Outbox.flush`), then they are one write, one system call
 for many frames. When the peer does not read, the transport fills up to `queue_bytes_max` and `blocked` becomes true;
 who sends events must look at it and act on its policy. `hold` keeps it true while older events wait elsewhere.
@@ -17,17 +19,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
+from zlib import crc32
 
 from siftcast.model.errors import SiftcastError
-from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.errors import DamagedFrame, FrameError, VersionError
 from siftcast.runtimes.live.frames import (
     FRAME_BYTES_MAX,
-    HEADER_BYTES,
+    VERSION,
     Failure,
     Frame,
     Heartbeat,
     decode_frame,
+    encode_body,
     encode_frame,
+)
+from siftcast.runtimes.live.framing import (
+    CHECKED_BYTES,
+    HEADER_BYTES,
+    framed_for_version_1,
+    is_version_1,
+    read_header,
 )
 
 QUEUE_BYTES_MAX = 4_194_304
@@ -37,6 +48,9 @@ _HEARTBEAT = encode_frame(Heartbeat())
 
 class Handler(Protocol):
     """Who deals with what a connection brings; it may hand over to another (`Connection.handler`)."""
+
+    name: str
+    """Who is at the other end, for logs; empty while nobody knows."""
 
     def connection_opened(self) -> None:
         """The connection stands. A `SiftcastError` that is raised here goes to the peer, and it is closed again."""
@@ -99,8 +113,13 @@ class Connection(asyncio.Protocol):
         queue_bytes_max: int = QUEUE_BYTES_MAX,
         watch: Watch | None = None,
         on_defect: Callable[[BaseException], None] | None = None,
+        on_damage: Callable[[Connection, DamagedFrame], None] | None = None,
     ) -> None:
         self.frame_bytes_max = frame_bytes_max
+        self.error: SiftcastError | None = None
+        """What was wrong with what the other end sent, if that is why the connection ends."""
+        self.reads = 0
+        """How often something came in."""
         self.pieces: list[bytes] = []
         self.blocked = False
         self.closing = False
@@ -111,6 +130,9 @@ class Connection(asyncio.Protocol):
         self._queue_bytes_max = queue_bytes_max
         self._watch = watch
         self._on_defect = on_defect
+        self._on_damage = on_damage
+        self._is_fresh = True
+        self._meets_version_1 = False
         self._transport: asyncio.Transport | None = None
         self._partial = bytearray()
         self._needed = 0
@@ -138,6 +160,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.silent_rounds = 0
+        self.reads += 1
         if self._partial or self._reading_paused:
             self._partial += data
             self._read_on()
@@ -155,6 +178,8 @@ class Connection(asyncio.Protocol):
         try:
             self._read(data)
         except SiftcastError as error:
+            if isinstance(error, DamagedFrame) and self._on_damage is not None:
+                self._on_damage(self, error)
             self.fail(error)
         except Exception as error:
             if self._on_defect is None:
@@ -165,25 +190,40 @@ class Connection(asyncio.Protocol):
     def _read(self, data: bytes) -> None:
         start, end, needed = 0, len(data), HEADER_BYTES
         view = memoryview(data)
-        from_bytes = int.from_bytes
-        while end - start >= HEADER_BYTES:
-            begin = start + HEADER_BYTES
-            size = from_bytes(data[start:begin], "big")
+        while end - start >= HEADER_BYTES and not self.closing:
+            size, check, head = read_header(data, start)
+            if crc32(view[start : start + CHECKED_BYTES]) != head:
+                raise self._misread(data[start : start + HEADER_BYTES])
             if size > self.frame_bytes_max:
                 raise FrameError(f"a frame of {size:,} bytes, the limit is {self.frame_bytes_max:,}")
+            begin = start + HEADER_BYTES
             stop = begin + size
             if stop > end:
                 needed += size
                 break
-            if self.closing:
-                return
             if self._reading_paused:
                 break
-            self.handler.frame_received(decode_frame(view[begin:stop]))
+            body = view[begin:stop]
+            if crc32(body) != check:
+                raise DamagedFrame(f"a frame of {size:,} bytes was altered between the two ends")
+            self._is_fresh = False
+            self.handler.frame_received(decode_frame(body))
             start = stop
         if start < end and not self.closing:
             self._partial = bytearray(view[start:])
             self._needed = needed
+
+    def _misread(self, header: bytes) -> SiftcastError:
+        """What is wrong with a header that does not check out."""
+        if not self._is_fresh:
+            return DamagedFrame("the header of a frame was altered between the two ends")
+        if not is_version_1(header):
+            return DamagedFrame(
+                f"what came first is no frame of version {VERSION}: it was altered between the two ends, or the other "
+                "end speaks something else"
+            )
+        self._meets_version_1 = True
+        return VersionError(f"one end speaks version {VERSION}, the other version 1; give both the same siftcast")
 
     def pause_writing(self) -> None:
         self._paused = self.blocked = True
@@ -253,7 +293,12 @@ class Connection(asyncio.Protocol):
     def fail(self, error: SiftcastError) -> None:
         """Tells the other end what is wrong, and closes."""
         if not self.closing:
-            self.send(Failure(0, error.code, str(error)))
+            self.error = error
+            failure = Failure(0, error.code, str(error))
+            if self._meets_version_1:
+                self.send_bytes(framed_for_version_1(encode_body(failure)))
+            else:
+                self.send(failure)
             self.close(str(error))
 
     def close(self, reason: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.wire_events import encode_event
+from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import Refused, Superseded
 from siftcast.runtimes.live.frames import (
     Acknowledge,
@@ -56,6 +57,13 @@ REASON_LENGTH_MAX = 1_000
 Answer = Callable[[str | None], None]
 """Is told None when a request is safe, or why it was refused."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,126}")
+
+
+class _Asked(NamedTuple):
+    """A request that waits: how it is answered, and over which connection it came."""
+
+    answer: Answer
+    connection: Connection
 
 
 class DurableSubscription(ClientSubscription):
@@ -83,7 +91,7 @@ class DurableSubscription(ClientSubscription):
 
     def _send(self, offer: Offer) -> None:
         event = msgspec.Raw(encode_event(offer.event))
-        self.connection.send(Deliver((self.number,), event, offer.position, offer.attempt))
+        self.connection.send(Deliver(event, (self.number,), offer.position, offer.attempt))
 
 
 class DurableClients:
@@ -93,16 +101,16 @@ class DurableClients:
         self._node = node
         self._queues = protocol.queues
         self._prefix = f"{node.configuration.node.name}/"
-        self._waiting: dict[str, list[Answer]] = {}
+        self._waiting: dict[str, list[_Asked]] = {}
         self._attached: dict[str, DurableSubscription] = {}
 
     # -- requests ------------------------------------------------------------------------------------
 
-    def publish(self, event: Event, answer: Answer) -> None:
+    def publish(self, event: Event, answer: Answer, connection: Connection) -> None:
         """Publishes an event that must not be lost."""
         if event.id.startswith(self._prefix):  # those are names of subscriptions, which are accepted by them
             raise Refused(f"ids of events do not begin with '{self._prefix}'")
-        self._waiting.setdefault(event.id, []).append(answer)
+        self._waiting.setdefault(event.id, []).append(_Asked(answer, connection))
         self._node.tell(PublishRequested(event, durable=True))
 
     def subscribe(self, session: Session, frame: Subscribe, filter: Filter) -> None:
@@ -124,16 +132,16 @@ class DurableClients:
             session.confirm_subscription(frame.request)
             self._node.tell(SubscriberAttached(id, min(frame.window, WINDOW_MAX), frame.start, frame.since_ms))
 
-        self._ask(id, filter, session.name, frame.policy, attach)
+        self._ask(id, filter, session, frame.policy, attach)
 
     def replace(self, subscription: ClientSubscription, filter: Filter, answer: Answer) -> None:
         """Gives a durable subscription another filter."""
-        self._ask(subscription.id, filter, subscription.session.name, None, answer)
+        self._ask(subscription.id, filter, subscription.session, None, answer)
 
-    def _ask(self, id: str, filter: Filter, subscriber: str, policy: QueuePolicy | None, answer: Answer) -> None:
+    def _ask(self, id: str, filter: Filter, session: Session, policy: QueuePolicy | None, answer: Answer) -> None:
         kept = policy or self._queues.policy(id) or QueuePolicy()
-        self._waiting.setdefault(id, []).append(answer)
-        self._node.tell(DurableSubscribeRequested(Subscription(id, filter, subscriber), kept))
+        self._waiting.setdefault(id, []).append(_Asked(answer, session.connection))
+        self._node.tell(DurableSubscribeRequested(Subscription(id, filter, session.name), kept))
 
     def _id(self, name: str, principal: str) -> str:
         if not _NAME.fullmatch(name):
@@ -195,9 +203,18 @@ class DurableClients:
     def answer(self, request: str, reason: str | None) -> bool:
         """A request is safe, or was refused; False if nobody waits for it."""
         waiting = self._waiting.pop(request, None)
-        for answer in waiting or ():
-            answer(reason)
+        for asked in waiting or ():
+            try:
+                asked.answer(reason)
+            except Exception as error:  # keeps no other from being answered; this client comes back and asks again
+                self._node.log.error("answer failed", address=asked.connection.address, exc_info=error)
+                asked.connection.abort(f"an answer failed: {error}")
         return waiting is not None
+
+    def cut_askers(self, request: str, reason: str) -> None:
+        """Breaks the connections of those who wait for an answer that cannot be given; they come back and ask again."""
+        for asked in self._waiting.pop(request, ()):
+            asked.connection.abort(reason)
 
     def offer(self, offer: Offer) -> None:
         """Hands an event to the client that is attached; it was offered to one before, if none is."""
@@ -205,11 +222,21 @@ class DurableClients:
         if subscription is not None:
             subscription.offer(offer)
 
+    def cut(self, id: str, reason: str) -> None:
+        """Breaks the connection of the client that is attached; it comes back and is offered what it did not answer."""
+        subscription = self._attached.get(id)
+        if subscription is not None:
+            subscription.connection.abort(reason)
+
     def bury(self, letter: DeadLetter) -> None:
         """An event was refused too often."""
-        name = letter.subscription.removeprefix(self._prefix)
-        facts: dict[str, Any] = {"event": letter.event.id, "refusals": letter.refusals, "reason": letter.reason}
-        self._node.log.warning("dead letter", subscription=name, **facts)
+        self._node.log.warning(
+            "dead letter",
+            subscription=letter.subscription.removeprefix(self._prefix),
+            event_id=letter.event.id,
+            refusals=letter.refusals,
+            reason=letter.reason,
+        )
 
     def expire(self, effect: Expire) -> None:
         """Events were dropped before they were acknowledged."""

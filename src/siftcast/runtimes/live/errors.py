@@ -27,6 +27,12 @@ class FrameError(LiveError):
     code = "frame"
 
 
+class DamagedFrame(FrameError):
+    """Bytes were altered between the two ends: the checksum of a frame is not that of what came."""
+
+    code = "damaged-frame"
+
+
 class VersionError(LiveError):
     """The two ends speak different versions."""
 
@@ -88,7 +94,7 @@ class StoreError(LiveError):
 
 
 class NetworkMismatch(LiveError):
-    """A node was met whose configuration names another network: other nodes, another scheme or other options."""
+    """A node was met that is not the one that was meant: of another network, or under a name that is not its own."""
 
     code = "network-mismatch"
 
@@ -96,9 +102,9 @@ class NetworkMismatch(LiveError):
 _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (
-        LiveError, FrameError, VersionError, ConnectionLost, Refused, Unauthorised, Forbidden, UntrustedNode,
-        SlowConsumer, DurabilityUnavailable, Superseded, StoreError, NetworkMismatch, EventError, FilterError,
-        SubscriptionError,
+        LiveError, FrameError, DamagedFrame, VersionError, ConnectionLost, Refused, Unauthorised, Forbidden,
+        UntrustedNode, SlowConsumer, DurabilityUnavailable, Superseded, StoreError, NetworkMismatch, EventError,
+        FilterError, SubscriptionError,
     )
 }  # fmt: skip
 

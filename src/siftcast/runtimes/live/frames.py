@@ -1,4 +1,4 @@
-"""What travels over a connection: frames, each four bytes of length and a msgpack array that begins with its kind.
+"""What travels over a connection: frames, each a header (`framing`) and a msgpack array that begins with its kind.
 
     client                         node                          node
       │ ── Hello(client) ──────────▶ │ ◀───────── Hello(node) ─── │
@@ -13,22 +13,24 @@ are numbered by whoever asks and answered by that number: with what was asked fo
 stable. A `Failure` without a number is about the connection, which is closed after it.
 
 `Deliver` and `Publish` are put together from parts instead of being encoded (`delivery_head`, `publish_frame`): the
-event's bytes are there already, the same for everybody, and the rest has a fixed size. Several frames are one write,
-see `connection`.
+event's bytes are there already, the same for everybody, and the rest has a fixed size. The event comes before the
+subscription, so that what differs from delivery to delivery is at the end (`framing` says what that is good for).
+Several frames are one write, see `connection`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, Literal
+from zlib import crc32
 
 import msgspec
 
 from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.framing import HEADER_BYTES, difference_of, framed, header_number
 
-VERSION: Final = 1
-HEADER_BYTES: Final = 4
+VERSION: Final = 2
 FRAME_BYTES_MAX: Final = 1_048_576
 HELLO_BYTES_MAX: Final = 16_384
 """What one who has not said who they are may send at once."""
@@ -40,13 +42,19 @@ class Frame(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Hello(Frame, frozen=True, gc=False, tag=1):
-    """The first frame of whoever connects. A node says which network it means, so that two do not mix."""
+    """The first frame of whoever connects.
+
+    A node says which network it means, so that two do not mix; which process it is, so that two with one name are
+    noticed; and whom it calls, so that an address which leads elsewhere is noticed.
+    """
 
     version: int
     role: Literal["node", "client"]
     name: str = ""
     token: str = ""
     network: str = ""
+    incarnation: str = ""
+    called: str = ""
 
     def __repr__(self) -> str:
         """Without the token, so that no log or traceback can hold it."""
@@ -134,8 +142,8 @@ class Subscribed(Frame, frozen=True, gc=False, tag=10):
 class Deliver(Frame, frozen=True, gc=False, tag=11):
     """An event for these subscriptions of the connection; a durable one says at which position of its queue."""
 
-    subscriptions: tuple[int, ...]
     event: msgspec.Raw
+    subscriptions: tuple[int, ...]
     position: int = 0
     attempt: int = 1
 
@@ -281,46 +289,59 @@ AnyFrame = (
 )
 _encode = msgspec.msgpack.Encoder().encode
 _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode
-# An array of three: the kind, an array of one number of four bytes, and the event, which follows.
-_DELIVERY: Final = bytes((0x93, 11, 0x91, 0xCE))
-_DELIVERY_BYTES: Final = len(_DELIVERY) + 4
+# An array of three: the kind, the event, and an array of one number of four bytes.
+_DELIVERY: Final = bytes((0x93, 11))
+_DELIVERY_TAIL: Final = bytes((0x91, 0xCE))
+_NO_TAIL: Final = bytes(len(_DELIVERY_TAIL) + 4)
+_DELIVERY_BYTES: Final = len(_DELIVERY) + len(_NO_TAIL)
+_DELIVERY_CHECK: Final = crc32(_DELIVERY)
+_DELIVERY_NUMBER: Final = int.from_bytes(_DELIVERY, "big")
+_DELIVERY_BITS: Final = 8 * len(_DELIVERY)
+DELIVERY_HEAD_BYTES: Final = HEADER_BYTES + len(_DELIVERY)
 SUBSCRIPTION_MAX: Final = 2**32 - 1
-# Likewise: the kind, a number of four bytes, and the event.
+# The kind, a number of four bytes, and the event.
 _PUBLISH: Final = bytes((0x93, 5, 0xCE))
-_PUBLISH_BYTES: Final = len(_PUBLISH) + 4
 # An array of four: the same, and true.
 _PUBLISH_DURABLE: Final = bytes((0x94, 5, 0xCE))
 _TRUE: Final = b"\xc3"
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """A frame with its length before it."""
-    body = _encode(frame)
-    return len(body).to_bytes(HEADER_BYTES, "big") + body
+    """A frame with its header."""
+    return framed(_encode(frame))
+
+
+def encode_body(frame: Frame) -> bytes:
+    """A frame without its header."""
+    return _encode(frame)
 
 
 def decode_frame(body: bytes | memoryview) -> Frame:
-    """The frame behind bytes without their length; raises FrameError."""
+    """The frame behind bytes without their header; raises FrameError."""
     try:
         return _decode(body)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise FrameError(f"not a frame of version {VERSION}: {error}") from None
 
 
-def delivery_head(event: bytes) -> bytes:
-    """How a `Deliver` to one subscription begins; the subscription (`subscription_bytes`) and the event follow."""
-    return (_DELIVERY_BYTES + len(event)).to_bytes(HEADER_BYTES, "big") + _DELIVERY
+def delivery_head(event: bytes) -> int:
+    """What a `Deliver` to one subscription begins with: XOR the subscription's difference, DELIVERY_HEAD_BYTES long.
+
+    The event follows, and then the subscription's tail.
+    """
+    check = crc32(_NO_TAIL, crc32(event, _DELIVERY_CHECK))
+    return header_number(_DELIVERY_BYTES + len(event), check) << _DELIVERY_BITS | _DELIVERY_NUMBER
 
 
-def subscription_bytes(subscription: int) -> bytes:
-    """A subscription's number between the head of its deliveries and the event."""
-    return subscription.to_bytes(4, "big")
+def delivery_tail(subscription: int) -> tuple[bytes, int]:
+    """How a `Deliver` to this subscription ends, and by what that changes how it begins."""
+    tail = _DELIVERY_TAIL + subscription.to_bytes(4, "big")
+    return tail, difference_of(tail) << _DELIVERY_BITS
 
 
 def publish_frame(request: int, event: bytes, *, durable: bool = False) -> bytes:
     """A `Publish` put together from parts."""
+    number = request.to_bytes(4, "big")
     if durable:
-        size = (_PUBLISH_BYTES + len(event) + len(_TRUE)).to_bytes(HEADER_BYTES, "big")
-        return b"".join((size, _PUBLISH_DURABLE, request.to_bytes(4, "big"), event, _TRUE))
-    size = (_PUBLISH_BYTES + len(event)).to_bytes(HEADER_BYTES, "big")
-    return b"".join((size, _PUBLISH, request.to_bytes(4, "big"), event))
+        return framed(b"".join((_PUBLISH_DURABLE, number, event, _TRUE)))
+    return framed(b"".join((_PUBLISH, number, event)))

@@ -1,8 +1,9 @@
 """From a configuration to a part in an overlay: numbers for names, a tree or plan, and whom to connect to.
 
-Nodes are numbered in the order in which the configuration lists them, and all nodes lay out the same network from the
-same list; a digest of it is exchanged when two of them meet. Where nobody has measured anything, nodes of one region
-are taken to be near, and all parts of the content to be wanted alike.
+Nodes are numbered in the order of their names, and all nodes lay out the same network from the same list, in whatever
+order each of them writes it; a digest of it is exchanged when two of them meet. Where nobody has measured anything,
+nodes of one region are taken to be near, and all parts of the content to be wanted alike. What is kept on disk names
+nodes and the digest (`Roster`), so that a network that was laid out otherwise is noticed.
 
 A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable
 nodes say to each other means nothing to the others, so it is part of the digest.
@@ -20,7 +21,7 @@ import msgspec
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import NodeId, Protocol
-from siftcast.overlays.durability import Durable, NotDurableError
+from siftcast.overlays.durability import Durable, NotDurableError, Roster
 from siftcast.overlays.schemes import Layout, Scheme, scheme
 from siftcast.overlays.tables import TableFactory
 from siftcast.runtimes.live.configuration import ConfigurationFile, MemberSpec, OverlaySpec
@@ -50,7 +51,8 @@ class Overlay:
 def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = False) -> Overlay:
     """A node's part in the network its configuration names, or in one of its own."""
     spec, node = file.configuration.overlay, file.configuration.node
-    members = spec.nodes or [MemberSpec(name=node.name, address=node.listen)]
+    listed = spec.nodes or [MemberSpec(name=node.name, address=node.listen)]
+    members = sorted(listed, key=lambda member: member.name)
     names = tuple(member.name for member in members)
     number = names.index(node.name)
     chosen, options = _configured(file)
@@ -58,17 +60,18 @@ def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = Fa
     graph = _graph(tree, members, getattr(options, "graph", 0))
     plan = _plan_kyra(file, members, options) if chosen.plan == "kyra" else None
     layout = Layout(tree, tables, graph, plan)
+    digest = _digest(spec, members, durable)
     try:
         protocol = chosen.make(layout, options)(number)
         if durable:
-            protocol = Durable(number, protocol)
+            protocol = Durable(number, protocol, roster=Roster(names, digest))
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError) as error:
         raise file.error("overlay.options", str(error)) from None
     addresses = tuple(member.address for member in members)
     contacts = _contacts(chosen, layout, number)
-    return Overlay(names, number, addresses, chosen.name, protocol, contacts, _digest(spec, members, durable))
+    return Overlay(names, number, addresses, chosen.name, protocol, contacts, digest)
 
 
 def _configured(file: ConfigurationFile) -> tuple[Scheme, Any]:
@@ -87,7 +90,7 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme, Any]:
 
 
 def _regions(members: Sequence[MemberSpec]) -> list[str]:
-    """The region of each node; where none is named, neighbours in the list are near, √n at a time."""
+    """The region of each node; where none is named, neighbours in the alphabet are near, √n at a time."""
     if any(member.region for member in members):
         return [member.region for member in members]
     size = max(1, round(len(members) ** 0.5))
@@ -187,5 +190,6 @@ def _contacts(chosen: Scheme, layout: Layout, number: NodeId) -> tuple[NodeId, .
 def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:
     """What two nodes of one network agree on; addresses may differ, as seen from different places."""
     listed = [(each.name, each.region) for each in members]
-    shape = [spec.scheme, sorted(spec.options.items()), spec.links, listed, durable]
+    links = sorted(sorted(pair) for pair in spec.links)
+    shape = [spec.scheme, sorted(spec.options.items()), links, listed, durable]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

@@ -1,12 +1,15 @@
-"""A running node: feeds a protocol what happens on sockets, timers and disk, and carries out what it wants done.
+"""A running node: feeds a protocol what happens on sockets, timers and disk, and has carried out what it wants done.
 
       connections ──frames──▶ sessions, peers ──stimuli──▶ Protocol ──effects──▶ sessions, peers, timers, store
 
 The protocol object is the one the simulator runs. Everything happens on one event loop, one stimulus after the other;
 only the store has a thread. `now` is the monotonic clock in milliseconds: setting the machine's clock changes nothing.
 
-An error that a request causes goes to whoever asked. An error inside the protocol is a defect: it is logged with its
-traceback, the connection that brought it is closed, and the node goes on serving the others.
+An error that a request causes goes to whoever asked. An effect that fails is reported, and the others are carried out
+(`carrying`). An exception inside the protocol is a defect, after which nothing in memory can be trusted: the node ends
+this *life*, hangs up on everybody, and begins another from what is on disk, as after a crash; clients and neighbours
+come back by themselves. Input that did this three times is set aside (`set_aside`). A node that cannot begin a life
+with what is on disk stays down and says why.
 """
 
 from __future__ import annotations
@@ -21,36 +24,24 @@ from typing import Any
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import (
-    Accept,
-    CancelTimer,
-    DeadLetter,
-    Deliver,
-    Effect,
+    NOTHING,
     Effects,
-    Expire,
-    InferRoute,
-    MeasureDelay,
-    Offer,
-    Persist,
-    PersistAll,
+    InputSetAside,
     Persisted,
     PersistFailed,
     PublishRequested,
     Refuse,
-    RouteInferred,
-    SendMessage,
-    SetTimer,
-    Spent,
     Started,
     Stimulus,
-    TimerFired,
 )
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
+from siftcast.runtimes.live.carrying import Carrier
 from siftcast.runtimes.live.configuration import ConfigurationFile, check_reach, parse_address
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
+from siftcast.runtimes.live.damage import DamageLog
 from siftcast.runtimes.live.durable_clients import Answer, DurableClients
-from siftcast.runtimes.live.errors import DurabilityUnavailable, FrameError, LiveError, StoreError, VersionError
+from siftcast.runtimes.live.errors import DurabilityUnavailable, FrameError, LiveError, VersionError
 from siftcast.runtimes.live.frames import HELLO_BYTES_MAX, VERSION, Failure, Frame, Hello, Welcome
 from siftcast.runtimes.live.hops import Hops, calendar_of_zero
 from siftcast.runtimes.live.inquiries import Inquiries
@@ -62,6 +53,7 @@ from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.recording import Recorder
 from siftcast.runtimes.live.rights import Access, Guard
 from siftcast.runtimes.live.sessions import Session, Sessions
+from siftcast.runtimes.live.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.settling import SettledTables
 from siftcast.runtimes.live.store import Reported, Store
 from siftcast.runtimes.live.tls import HANDSHAKE_WAIT_S, node_tls
@@ -69,7 +61,10 @@ from siftcast.runtimes.live.tls import HANDSHAKE_WAIT_S, node_tls
 _BACKLOG = 1_024
 _HELLO_WAIT_S = 10.0
 _FAREWELL_S = 1.0
-_NO_STORE = "the scheme must keep something; name a folder as data in [node]"
+_SHOWN_MAX = 2_000
+_AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
+_CALM_S = 60.0
+"""A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
 
 
 class Node:
@@ -92,33 +87,50 @@ class Node:
         self.queue_bytes_max = configuration.slow_consumers.queue_bytes_max
         self.outbox = Outbox(self.loop)
         self.published = 0
+        self._damage = DamageLog(self.log)
         self._incarnation = secrets.token_hex(4)
         self._file = file
         self.access = Access(file, self.log)
         self.tls = node_tls(file)
-        data = None if configuration.node.data is None else file.beside(configuration.node.data)
-        self._tables = SettledTables(self.loop)
-        self._store: Keeper | None = None
-        if make_store is not None:
-            self._store = make_store(self._report_written)
-        elif data is not None:
-            self._store = Store(data / "store.sqlite", self._report_written, self.log)
-        self._overlay = lay_out(file, self._tables.table, durable=self._store is not None)
-        self._protocol = self._overlay.protocol
+        self._make_store = make_store
+        self._random = Random(self._incarnation) if random is None else random
         self._watch = Watch(self.loop, configuration.heartbeat.interval_ms)
-        self.sessions = Sessions(self.outbox, configuration.slow_consumers, data)
-        self.peers = Peers(self, self._overlay, Random(self._incarnation) if random is None else random)
-        self._durable = DurableClients(self, self._protocol) if isinstance(self._protocol, Durable) else None
-        recording = configuration.recording
-        self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
         rows_max = configuration.tracing.rows_max
         self._hops = Hops(rows_max, calendar_of_zero()) if rows_max else None
-        self.inquiries = Inquiries(self, self._incarnation)
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._set_aside = SetAside()
         self._server: asyncio.Server | None = None
         self._session_count = 0
         self._connections: set[Connection] = set()
         self._stopped = False
+        self._listens = False
+        self._restart: asyncio.Task[None] | None = None
+        self._wait_s = _AGAIN_MIN_S
+        self.failed: asyncio.Future[None] = self.loop.create_future()
+        """Raises once the node cannot go on; never done otherwise."""
+        self.failed.add_done_callback(lambda future: future.cancelled() or future.exception())  # it may stay unasked
+        self._make_life()
+        recording = configuration.recording
+        self._recorder = None if recording is None else Recorder(self._overlay.number, file.beside(recording.folder))
+
+    def _make_life(self) -> None:
+        """Makes all that does not outlive a defect."""
+        configuration, file = self.configuration, self._file
+        data = None if configuration.node.data is None else file.beside(configuration.node.data)
+        self._tables = SettledTables(self.loop)
+        self._store: Keeper | None = None
+        if self._make_store is not None:
+            self._store = self._make_store(self._report_written)
+        elif data is not None:
+            self._store = Store(data / "store.sqlite", self._report_written, self.log)
+        self._overlay = lay_out(file, self._tables.table, durable=self._store is not None)
+        self._protocol = self._overlay.protocol
+        self.sessions = Sessions(self.outbox, configuration.slow_consumers, data)
+        self.peers = Peers(self, self._overlay, self._random)
+        self._durable = DurableClients(self, self._protocol) if isinstance(self._protocol, Durable) else None
+        self._carrier = Carrier(self, self.sessions, self.peers, self._durable, self._store)
+        self.inquiries = Inquiries(self, self._incarnation)
+        self._begun_at = self.loop.time()
+        self._down = False
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -138,40 +150,78 @@ class Node:
             except OSError as error:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
+        self._listens = True
         self.peers.start()
         self._tables.warm_up()
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
 
     def open(self) -> None:
         """Gives the protocol what was kept; `start` does so before it listens."""
-        clock_ms = time.time() * 1_000
+        clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
         if self._store is None:
-            self.tell(Started({}, clock_ms))
+            self.tell(Started({}, clock_ms, nonce=nonce))
             return
         kept = self._store.open()
-        self.tell(Started(kept, clock_ms, bool(self._store.damaged)))
+        self.tell(Started(kept, clock_ms, bool(self._store.damaged), nonce))
 
     async def stop(self) -> None:
         """Stops listening, tells clients, hangs up, and writes what must be kept."""
         if self._stopped:
             return
         self._stopped = True
+        if self._restart is not None:
+            self._restart.cancel()
+            await asyncio.gather(self._restart, return_exceptions=True)
         if self._server is not None:
             self._server.close()
-        self.inquiries.stop()
-        await self.peers.stop()
-        for connection in tuple(self._connections):
-            connection.send(Failure(0, "stopping", "the node stops"))
-            connection.close("this node stops")
-        for timer in self._timers.values():
-            timer.cancel()
-        await self._await_farewells()
+        await self._end_life("the node stops")
         self._watch.stop()
-        if self._store is not None:
-            await self.loop.run_in_executor(None, self._store.close)
         if self._recorder is not None:
             self._recorder.save()
         self.log.info("stopped", published=self.published, deliveries=self.sessions.deliveries)
+
+    async def _end_life(self, reason: str) -> None:
+        """Hangs up on everybody, and closes the store after what it was given is written."""
+        self.inquiries.stop()
+        await self.peers.stop()
+        for connection in tuple(self._connections):
+            connection.send(Failure(0, "stopping", reason))
+            connection.close(reason)
+        self._carrier.stop()
+        await self._await_farewells()
+        if self._store is not None:
+            await self.loop.run_in_executor(None, self._store.close)
+
+    def _fail(self, stimulus: Stimulus, error: Exception) -> None:
+        """The protocol is not to be trusted any more: ends this life, and begins another."""
+        times = self._set_aside.note(stimulus)
+        self._down = True
+        kind = type(stimulus).__name__
+        self.log.error("defect", error=f"{type(error).__name__}: {error}", stimulus=kind, times=times, exc_info=error)
+        if times == STOPS_MAX:
+            self.log.error("input set aside", stimulus=kind, times=times, content=repr(stimulus)[:_SHOWN_MAX])
+        if isinstance(stimulus, Started):
+            raise error
+        if self._restart is None and not self._stopped:
+            self._restart = self.loop.create_task(self._begin_again())
+
+    async def _begin_again(self) -> None:
+        calm = self.loop.time() - self._begun_at > _CALM_S
+        self._wait_s = _AGAIN_MIN_S if calm else min(2 * self._wait_s, _AGAIN_MAX_S)
+        await self._end_life("the node begins again after a defect")
+        await asyncio.sleep(self._wait_s)
+        try:
+            self._make_life()
+            self.open()
+        except Exception as error:
+            self.log.error("stays down", error=str(error))
+            self.failed.set_exception(error)
+            return
+        finally:
+            self._restart = None
+        if self._listens:
+            self.peers.start()
+        self.log.warning("began again", after_s=self._wait_s)
 
     async def _await_farewells(self) -> None:
         """Lets what was sent go out; whoever does not read it in time is cut off."""
@@ -180,7 +230,8 @@ class Node:
             await asyncio.sleep(0.001)
         for connection in tuple(self._connections):
             connection.abort("this node stops")
-        await asyncio.sleep(0)
+        while self._connections:
+            await asyncio.sleep(0)
 
     @property
     def address(self) -> str:
@@ -216,6 +267,7 @@ class Node:
             queue_bytes_max=self.queue_bytes_max,
             watch=self._watch,
             on_defect=self._report_defect,
+            on_damage=self._damage.note,
         )
 
     def accept(self) -> Connection:
@@ -224,6 +276,9 @@ class Node:
 
     def opened(self, connection: Connection) -> None:
         """Someone called; raises LiveError if there are too many."""
+        if self._down:
+            connection.abort("the node begins again")  # without words: whoever called tries again
+            return
         limit = self.configuration.limits.connections_max
         if len(self._connections) >= limit:
             raise LiveError(f"the node has {limit:,} connections, which is its limit")
@@ -263,11 +318,11 @@ class Node:
         for effect in self.tell(PublishRequested(event)):
             if type(effect) is Refuse and effect.request == event.id:
                 return effect.reason
-        return None
+        return "the node begins again after a defect; publish it again" if self._down else None
 
-    def publish_durable(self, event: WireEvent, source: str, answer: Answer) -> None:
+    def publish_durable(self, event: WireEvent, source: str, answer: Answer, connection: Connection) -> None:
         """Publishes an event of a client that is answered when it is safe; order is kept among those of a source."""
-        self.durable_clients().publish(self._named(event, source), answer)
+        self.durable_clients().publish(self._named(event, source), answer, connection)
 
     def durable_clients(self) -> DurableClients:
         """Who was promised something; raises DurabilityUnavailable if this node keeps nothing."""
@@ -286,65 +341,38 @@ class Node:
         )
 
     def tell(self, stimulus: Stimulus) -> Effects:
-        """Tells the protocol what happened, and does what it wants done; returns the effects."""
+        """Tells the protocol what happened and has done what it wants; returns the effects, none while it is down."""
+        if self._down:
+            return NOTHING
         now = self.loop.time() * 1_000
-        effects = self._protocol.handle(stimulus, now)
-        if self._recorder is not None:
-            self._recorder.note(stimulus, effects, now)
-        if self._hops is not None:
-            self._hops.note(stimulus, effects, time.monotonic() * 1_000)
-        for effect in effects:
-            kind = type(effect)
-            if kind is Deliver:
-                self.sessions.deliver(effect.event, effect.subscriptions)  # type: ignore[attr-defined]
-            elif kind is SendMessage:
-                self.peers.send(effect.message, effect.destinations)  # type: ignore[attr-defined]
-            elif (kind is Accept or kind is Offer) and self._durable is not None:
-                if kind is Accept:
-                    self._durable.answer(effect.request, None)  # type: ignore[attr-defined]
-                else:
-                    self._durable.offer(effect)  # type: ignore[arg-type]
-            elif kind is not Spent:
-                self._carry_out_rare(effect)
+        try:
+            if stimulus in self._set_aside:
+                effects = self._pass_by(stimulus, now)
+            else:
+                effects = self._protocol.handle(stimulus, now)
+        except Exception as error:
+            self._fail(stimulus, error)
+            return NOTHING
+        if self._recorder is not None or self._hops is not None:
+            self._note(stimulus, effects, now)
+        self._carrier.carry_out(effects)
         return effects
 
-    def _carry_out_rare(self, effect: Effect) -> None:
-        match effect:
-            case SetTimer(name, after_ms):
-                self._cancel(name)
-                self._timers[name] = self.loop.call_later(after_ms / 1_000, self._fire, name)
-            case CancelTimer(name):
-                self._cancel(name)
-            case Persist(key, data):
-                if self._store is None:
-                    raise StoreError(_NO_STORE)
-                self._store.write(key, ((key, data),))
-            case PersistAll(key, changes):
-                if self._store is None:
-                    raise StoreError(_NO_STORE)
-                self._store.write(key, changes)
-            case MeasureDelay(peer):
-                self.peers.measure(peer)
-            case InferRoute(peer):  # sockets do not tell their way
-                self.loop.call_soon(self.tell, RouteInferred(peer, ()))
-            case Refuse(request, reason):
-                if self._durable is None or not self._durable.answer(request, reason):
-                    self.log.info("refused", request=request, reason=reason)
-            case DeadLetter() if self._durable is not None:
-                self._durable.bury(effect)
-            case Expire() if self._durable is not None:
-                self._durable.expire(effect)
-            case _:
-                raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
+    def _pass_by(self, stimulus: Stimulus, now: float) -> Effects:
+        """Goes on without input that stopped the node too often."""
+        reason = f"it has stopped this node {STOPS_MAX} times and was set aside; the node's log says more"
+        self.log.error("input set aside", stimulus=type(stimulus).__name__, content=repr(stimulus)[:_SHOWN_MAX])
+        return [*self._protocol.handle(InputSetAside(stimulus, reason), now), *refusals(stimulus, reason)]
 
-    def _cancel(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _fire(self, name: str) -> None:
-        del self._timers[name]
-        self.tell(TimerFired(name))
+    def _note(self, stimulus: Stimulus, effects: Effects, now: float) -> None:
+        """Remembers what happened, for people; whatever goes wrong with that, the effects are carried out."""
+        try:
+            if self._recorder is not None:
+                self._recorder.note(stimulus, effects, now)
+            if self._hops is not None:
+                self._hops.note(stimulus, effects, time.monotonic() * 1_000)
+        except Exception as error:
+            self._report_defect(error)
 
     def _report_written(self, written: Reported) -> None:
         """Called by the store's thread."""
@@ -388,12 +416,15 @@ class Node:
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
             "state": dict(self._protocol.state()),
+            "effects_failed": self._carrier.failed,
             "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
         }
 
 
 class _Greeting:
     """Whoever called, until they have said who they are."""
+
+    name = ""
 
     def __init__(self, node: Node, connection: Connection) -> None:
         self._node = node
@@ -440,7 +471,11 @@ async def serve(
         await node.start(listener)
         if ready is not None:
             ready(node)
-        await stop.wait()
+        told = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((told, node.failed), return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if node.failed.done():
+            node.failed.result()
     finally:
         await node.stop()
 

@@ -45,6 +45,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
 )
 from siftcast.runtimes.live.layout import Overlay
+from siftcast.runtimes.live.rivals import Rivals
 from siftcast.runtimes.live.tls import dial_tcp
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Peers:
         self._random = random
         self._codec = MessageCodec(overlay.protocol.messages, node.event_limits)
         self._links: dict[NodeId, Connection] = {}
+        self._rivals = Rivals(node.loop, node.log)
         self._callers: list[asyncio.Task[None]] = []
         self._pings: dict[int, tuple[NodeId, float]] = {}
         self._ping_count = 0
@@ -117,6 +119,13 @@ class Peers:
             connection.send_bytes(frame)
             self.sent += 1
 
+    def cut(self, numbers: Sequence[NodeId], reason: str) -> None:
+        """Breaks the connections to nodes that were not sent what they must know; they are found again and told all."""
+        for number in numbers:
+            connection = self._links.get(number)
+            if connection is not None:
+                connection.abort(reason)
+
     def send_frame(self, number: NodeId, frame: Frame) -> None:
         """Sends a frame that is no message of the scheme, if the node is there and keeps up."""
         connection = self._links.get(number)
@@ -141,31 +150,47 @@ class Peers:
 
     # -- connections come and go ---------------------------------------------------------------------
 
+    def name_of(self, number: NodeId) -> str:
+        """What a node is called."""
+        return self._overlay.names[number]
+
     def connection(self, call: _Call) -> Connection:
         """A connection for a call."""
         return self._node.connection(lambda _: call)
 
-    def hello(self) -> Hello:
-        """What this node says first."""
-        overlay = self._overlay
-        return Hello(VERSION, "node", overlay.names[overlay.number], self._node.access.token, overlay.digest)
+    def hello(self, number: NodeId) -> Hello:
+        """What this node says first to a node that it calls."""
+        overlay, token = self._overlay, self._node.access.token
+        own, called = overlay.names[overlay.number], overlay.names[number]
+        return Hello(VERSION, "node", own, token, overlay.digest, self._rivals.incarnation, called)
 
     def accept(self, connection: Connection, hello: Hello) -> None:
         """Takes a call; raises Unauthorised or NetworkMismatch if this is no node to talk to."""
         self._node.access.admit(hello, connection.address)
-        self.check(hello.name, hello.network)
-        connection.send(self._node.welcome())
-        self.joined(connection, self._overlay.names.index(hello.name))
+        self.check(hello)
 
-    def check(self, name: str, digest: str) -> None:
-        """Raises NetworkMismatch unless the other node means the same network and is to talk with this one."""
-        overlay = self._overlay
+        def take() -> None:
+            connection.send(self._node.welcome())
+            self.joined(connection, self._overlay.names.index(hello.name))
+
+        self._rivals.weigh(connection, hello, take)
+
+    def check(self, hello: Hello) -> None:
+        """Raises NetworkMismatch unless the other node means this node of this network, and is to talk with it."""
+        overlay, name = self._overlay, hello.name
         own = overlay.names[overlay.number]
-        if name not in overlay.names or digest != overlay.digest:
+        if name not in overlay.names or hello.network != overlay.digest:
             raise NetworkMismatch(
                 f"node '{own}' is in another network than '{name}': give both the same [overlay] table, with the same "
-                "nodes in the same order"
+                "nodes"
             )
+        if hello.called not in ("", own):
+            raise NetworkMismatch(
+                f"this is node '{own}', not '{hello.called}'; are two addresses exchanged in [[overlay.nodes]] of "
+                f"'{name}'?"
+            )
+        if name == own:
+            raise NetworkMismatch(f"two nodes say they are '{own}'; give each a name of its own")
         if overlay.names.index(name) not in overlay.contacts:
             raise NetworkMismatch(f"node '{own}' has no link to '{name}' in scheme '{overlay.scheme}'")
 
@@ -230,6 +255,7 @@ class _Call:
     """A call to a node: the end that called, until the other has said Welcome."""
 
     def __init__(self, peers: Peers, number: NodeId, ended: asyncio.Future[str]) -> None:
+        self.name = peers.name_of(number)
         self.ended = ended
         self.was_answered = False
         self._peers = peers
@@ -239,7 +265,7 @@ class _Call:
     def connect(self) -> Connection:
         """The connection to be made; says who is calling."""
         self._connection = self._peers.connection(self)
-        self._connection.send(self._peers.hello())
+        self._connection.send(self._peers.hello(self._number))
         return self._connection
 
     def connection_opened(self) -> None:
@@ -249,6 +275,11 @@ class _Call:
         match frame:
             case Welcome(version) if version != VERSION:
                 raise VersionError(f"the other node speaks version {version}, this one {VERSION}")
+            case Welcome(_, name) if name != self.name:
+                raise NetworkMismatch(
+                    f"the node at {self._connection.address} is '{name}', not '{self.name}'; are two addresses "
+                    "exchanged in [[overlay.nodes]]?"
+                )
             case Welcome():
                 self.was_answered = True
                 self._peers.joined(self._connection, self._number)
@@ -271,6 +302,7 @@ class _PeerHandler:
     """Either end once both know each other."""
 
     def __init__(self, peers: Peers, node: Node, connection: Connection, number: NodeId) -> None:
+        self.name = peers.name_of(number)
         self._peers = peers
         self._node = node
         self._connection = connection

@@ -54,24 +54,24 @@ class Publisher:
         window: int,
         progress: Callable[[int], None] | None,
     ) -> int:
-        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
+        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised.
+
+        One that cannot be made or encoded ends it: those before it are published and answered first, and none after it.
+        """
         batch = Window(asyncio.get_running_loop(), durable=durable)
-        if isinstance(events, AsyncIterable):
-            async for event in events:
-                if not await self._publish_some((event,), batch, window, progress):
-                    break
-        else:
-            rest = iter(events)
-            while await self._publish_some(islice(rest, min(_CHUNK, window)), batch, window, progress):
-                pass
-        await batch.shrink(0)
-        while batch.lost and batch.failure is None:
-            await self._publish_again(batch)
-            await batch.shrink(0)
-        if batch.failure is not None:
-            raise batch.failure
-        if progress is not None:
-            progress(batch.taken)
+        try:
+            if isinstance(events, AsyncIterable):
+                async for event in events:
+                    if not await self._publish_some((event,), batch, window, progress):
+                        break
+            else:
+                rest = iter(events)
+                while await self._publish_some(islice(rest, min(_CHUNK, window)), batch, window, progress):
+                    pass
+        except Exception:
+            await self._finish(batch, progress)
+            raise
+        await self._finish(batch, progress)
         return batch.taken
 
     async def _publish_some(
@@ -84,7 +84,7 @@ class Publisher:
         encoded: list[bytes] = []
         try:
             for event in events:
-                encoded.append(self.encode(event, durable=batch.durable)[1])
+                encoded.append(self._encode_next(event, batch, len(encoded)))
         finally:
             if encoded:
                 if batch.lost:
@@ -95,6 +95,25 @@ class Publisher:
             if progress is not None:
                 progress(batch.taken)
         return bool(encoded) and batch.failure is None
+
+    def _encode_next(self, event: AnyEvent, batch: Window, waiting: int) -> bytes:
+        """The bytes of the event after `waiting` others; what is wrong with it is said with its place among all."""
+        try:
+            return self.encode(event, durable=batch.durable)[1]
+        except EventError as error:
+            before = batch.taken + batch.open + len(batch.lost) + waiting
+            raise EventError(f"{error} (number {before + 1:,} of many; those before it are published)") from None
+
+    async def _finish(self, batch: Window, progress: Callable[[int], None] | None) -> None:
+        """Waits until all are answered; raises the first failure."""
+        await batch.shrink(0)
+        while batch.lost and batch.failure is None:
+            await self._publish_again(batch)
+            await batch.shrink(0)
+        if progress is not None:
+            progress(batch.taken)
+        if batch.failure is not None:
+            raise batch.failure
 
     async def _publish_again(self, batch: Window) -> None:
         """Publishes what connections were lost with, before anything newer, so that the order stays."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -213,4 +214,5 @@ class EventStream(AsyncIterator[ReceivedEvent]):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(RuntimeError):  # the loop has ended before, and with it the subscription
+            self.close()

@@ -11,12 +11,13 @@ A client that does not read fills its queue (`slow_consumers.queue_bytes_max`). 
                  does not fit is dropped
 In all cases a slow client costs the node its queue and no more, and other clients nothing.
 
-Cost of a delivery: about 0.3 µs, and its share of the write.
+Cost of a delivery: about 0.4 µs, and its share of the write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from siftcast.runtimes.live.configuration import SlowConsumerSpec
 from siftcast.runtimes.live.connection import Connection, Outbox
 from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
 from siftcast.runtimes.live.frames import (
+    DELIVERY_HEAD_BYTES,
     SUBSCRIPTION_MAX,
     Acknowledge,
     Deliver,
@@ -51,8 +53,8 @@ from siftcast.runtimes.live.frames import (
     Subscribed,
     Unsubscribe,
     delivery_head,
+    delivery_tail,
     encode_frame,
-    subscription_bytes,
 )
 from siftcast.runtimes.live.rights import Guard
 from siftcast.runtimes.live.spill import Spill
@@ -64,14 +66,14 @@ if TYPE_CHECKING:
 class ClientSubscription:
     """A subscription of a connected client."""
 
-    __slots__ = ("bytes", "connection", "filter", "id", "number", "session")
+    __slots__ = ("connection", "difference", "filter", "id", "number", "session", "tail")
     is_durable = False
 
     def __init__(self, session: Session, number: int, id: str, filter: Filter) -> None:
         self.session = session
         self.connection = session.connection
         self.number = number
-        self.bytes = subscription_bytes(number)
+        self.tail, self.difference = delivery_tail(number)
         self.id = id
         self.filter = filter
 
@@ -115,13 +117,14 @@ class Sessions:
                 shared.setdefault(subscription.session, []).append(subscription.number)
                 continue
             connection = subscription.connection
+            begin = (head ^ subscription.difference).to_bytes(DELIVERY_HEAD_BYTES, "big")
             if connection.blocked:
-                subscription.session.overflow(b"".join((head, subscription.bytes, encoded)))
+                subscription.session.overflow(b"".join((begin, encoded, subscription.tail)))
                 continue
             pieces = connection.pieces
             if not pieces:
                 mark(connection)
-            pieces += (head, subscription.bytes, encoded)
+            pieces += (begin, encoded, subscription.tail)
         if shared is not None:
             self._deliver_shared(shared, encoded)
 
@@ -129,7 +132,7 @@ class Sessions:
         """To clients with several subscriptions: one copy each, with the numbers of all that match."""
         raw = msgspec.Raw(encoded)
         for session, numbers in shared.items():
-            frame = encode_frame(Deliver(tuple(numbers), raw))
+            frame = encode_frame(Deliver(raw, tuple(numbers)))
             if session.connection.blocked:
                 session.overflow(frame)
             else:
@@ -209,7 +212,8 @@ class Session:
             event = decode_event(bytes(frame.event), self._node.event_limits)
             self.guard.publish(event)
             if frame.durable:
-                self._node.publish_durable(event, self.name, lambda reason: self._answer_publish(frame.request, reason))
+                answer = partial(self._answer_publish, frame.request)
+                self._node.publish_durable(event, self.name, answer, self.connection)
                 return
             reason = self._node.publish(event)
         except SiftcastError as error:

@@ -1,6 +1,8 @@
 """Deliveries that wait on disk for a slow consumer: first in, first out, with a limit.
 
 The file has no name (it is unlinked at once), so nothing is left behind by a crash; it is not a promise beyond one.
+What the disk alters is noticed by the client, by the checksums of the frames; where a length is altered, this end
+cannot tell frames apart any more, and what follows is not sent.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from siftcast.runtimes.live.frames import HEADER_BYTES
+from siftcast.runtimes.live.errors import DamagedFrame
+from siftcast.runtimes.live.framing import HEADER_BYTES, size_in
 
 
 class Spill:
@@ -44,7 +47,12 @@ class Spill:
         data: bytes = self._file.read(min(max(bytes_max, HEADER_BYTES), len(self)))
         end = 0
         while len(data) - end >= HEADER_BYTES:
-            stop = end + HEADER_BYTES + int.from_bytes(data[end : end + HEADER_BYTES], "big")
+            try:
+                stop = end + HEADER_BYTES + size_in(data[end : end + HEADER_BYTES])
+            except DamagedFrame:  # the header alone has the client notice, and end the connection
+                end += HEADER_BYTES
+                self._start = self._end - end
+                break
             if stop > len(data):
                 if end:
                     break

@@ -26,7 +26,7 @@ class Write(NamedTuple):
 class Disks:
     """The disks of all nodes."""
 
-    __slots__ = ("_full", "_kept", "_random", "_survives", "_under_way")
+    __slots__ = ("_full", "_kept", "_random", "_saved", "_survives", "_under_way")
 
     def __init__(self, survives: float, random: np.random.Generator) -> None:
         self._survives = survives
@@ -34,6 +34,7 @@ class Disks:
         self._kept: dict[NodeId, dict[str, bytes]] = {}
         self._under_way: dict[NodeId, list[Write]] = {}
         self._full: set[NodeId] = set()
+        self._saved: dict[NodeId, dict[str, bytes]] = {}
 
     def content(self, node: NodeId) -> dict[str, bytes]:
         """What a node finds when it starts."""
@@ -62,6 +63,14 @@ class Disks:
         disk = self._kept.get(node, {})
         for key in [key for key in disk if self._random.random() < share]:
             del disk[key]
+
+    def save(self, node: NodeId) -> None:
+        """Makes a copy of a disk as it is now."""
+        self._saved[node] = self.content(node)
+
+    def put_back(self, node: NodeId) -> None:
+        """Replaces a disk by the copy that was made of it."""
+        self._kept[node] = dict(self._saved[node])
 
     def destroy(self, node: NodeId) -> None:
         """Takes a disk away with all that is on it."""

@@ -99,6 +99,7 @@ def _plan_kyra(measured: Measurements) -> Any:
         trees=options.trees or None,
         balance_factor=options.balance_factor,
         axis=forecast.axis,
+        join_singletons=options.join_singletons,
     )
 
 

@@ -83,11 +83,16 @@ class Step(Spec, frozen=True, kw_only=True):
 
 
 class TimingSpec(Spec, frozen=True, kw_only=True):
-    """How long the two phases last; without numbers, until nothing is left to do."""
+    """How long the two phases last (without numbers, until nothing is left to do), and how soon things are repaired.
+
+    `refresh_ms` is how long a control message may go without an answer before it is sent again, where messages can be
+    lost; 0 leaves what is lost unrepaired.
+    """
 
     subscribe_ms: Milliseconds | None = None
     publish_ms: Milliseconds | None = None
     resubscribe_ms: Milliseconds = 50.0
+    refresh_ms: Milliseconds = 200.0
 
 
 class CheckSpec(Spec, frozen=True, kw_only=True):

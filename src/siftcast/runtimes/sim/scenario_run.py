@@ -22,10 +22,12 @@ from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
 from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested, QueuePolicy
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.refreshing import Refreshing
 from siftcast.overlays.schemes import Factory, Layout, scheme
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.layouts import Measurements, lay_out, server_of
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
+from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
 from siftcast.underlay import (
@@ -73,6 +75,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         int(each.generate_state(1)[0]) for each in np.random.SeedSequence(seed).spawn(len(_STREAMS))
     )
     underlay = _guard(file, "underlay", lambda: _underlay(file, np.random.default_rng(network_seed)))
+    check_schedule(file, underlay.servers)
     workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
@@ -84,7 +87,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         "scheme.options",
         lambda: Simulation(
             range(underlay.servers),
-            _nodes(chosen.make(layout, options), durable=scenario.workload.durable),
+            _nodes(chosen.make(layout, options), file),
             underlay,
             seed=fault_seed,
             faults=faults,
@@ -95,7 +98,6 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"])
         wanted.setdefault(server_of(row["subscriber"], underlay.servers), []).append(item)
     run = ScenarioRun(file, seed, underlay, layout, workload, simulation, wanted)
-    _check_schedule(run)
     if getattr(options, "advertisements", False):
         _advertise(run)
     return run
@@ -175,17 +177,15 @@ def _subscribe(run: ScenarioRun, server: int, items: list[Subscription], at_ms: 
         run.simulation.at(at_ms, server, DurableSubscribeRequested(item, _POLICY))
 
 
-def _nodes(make: Factory, *, durable: bool) -> Factory:
-    return (lambda node: Durable(node, make(node))) if durable else make
-
-
-def _check_schedule(run: ScenarioRun) -> None:
-    servers = run.underlay.servers
-    for number, step in enumerate(run.file.scenario.schedule):
-        for node in [step.node or 0, *(node for group in step.groups or [] for node in group)]:
-            if node >= servers:
-                key = f"schedule[{number}]"
-                raise run.file.error(key, f"there is no server {node}", f"servers are numbered 0 … {servers - 1}")
+def _nodes(make: Factory, file: ScenarioFile) -> Factory:
+    """Durable nodes see to lost messages themselves; where others can lose some, control messages are sent again."""
+    scenario = file.scenario
+    if scenario.workload.durable:
+        return lambda node: Durable(node, make(node))
+    refresh_ms = scenario.timing.refresh_ms
+    if scenario.faults.loss and refresh_ms:
+        return lambda node: Refreshing(make(node), refresh_ms=refresh_ms)
+    return make
 
 
 def _advertise(run: ScenarioRun) -> None:

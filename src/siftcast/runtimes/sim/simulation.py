@@ -44,6 +44,7 @@ from siftcast.overlays.contract import (
     Protocol,
     PublishRequested,
     Refuse,
+    Report,
     RouteInferred,
     SendMessage,
     SetTimer,
@@ -113,8 +114,10 @@ class Simulation:
         self._heap: list[tuple[float, int, NodeId, Any]] = []
         self._count = 0
         self._timers: dict[NodeId, dict[str, int]] = {}
-        # A generator of its own, so that what a network does to messages does not depend on what nodes write.
+        # Generators of their own, so that what a network does to messages depends neither on what nodes write nor on
+        # how often they start.
         self._disks = Disks(faults.write_survives, np.random.default_rng((seed, 1)))
+        self._nonces = np.random.default_rng((seed, 2))
         self._clients: dict[NodeId, dict[str, DurableClient]] = {}
         self._lives: dict[NodeId, int] = {}
         for node in nodes:
@@ -169,10 +172,19 @@ class Simulation:
 
         self._schedule(at_ms, NOBODY, leave)
 
-    def restart(self, node: NodeId, at_ms: float, *, damage: float = 0.0) -> None:
-        """Brings a node back with what it persisted, but for a share that its disk is known to have lost."""
+    def save_disk(self, node: NodeId, at_ms: float) -> None:
+        """Makes a copy of a node's disk, for `restart` to bring back."""
+        self._schedule(at_ms, NOBODY, lambda: self._disks.save(node))
+
+    def restart(self, node: NodeId, at_ms: float, *, damage: float = 0.0, from_copy: bool = False) -> None:
+        """Brings a node back with what it persisted, but for a share that its disk is known to have lost.
+
+        With `from_copy`, it comes back with the disk that `save_disk` made a copy of, and nobody tells it.
+        """
 
         def restart() -> None:
+            if from_copy:
+                self._disks.put_back(node)
             if damage:
                 self._disks.damage(node, damage)
             self._start(node, "restarted", damaged=damage > 0)
@@ -331,6 +343,8 @@ class Simulation:
                     self._answer(node, *client.answer(effect))
             case Accept() | DeadLetter() | Expire():
                 note_durable(self.trace, self.now, node, effect)
+            case Report(what, facts):
+                self._note("reported", node, None, f"{what}: {dict(facts)}")
             case MeasureDelay(peer):
                 there = peer in self.protocols and self._wire.joins(node, peer)
                 delay = self._wire.latency_ms(node, peer)
@@ -367,7 +381,8 @@ class Simulation:
             raise SimulationError(f"nodes are numbered from 0, so there cannot be a node {node}")
         self.protocols[node] = self._factory(node)
         self._lives[node] = self._lives.get(node, 0) + 1
-        self._push(self.now, node, Started(self._disks.content(node), damaged=damaged))
+        nonce = int(self._nonces.integers(1, 2**63 - 1))
+        self._push(self.now, node, Started(self._disks.content(node), damaged=damaged, nonce=nonce))
         if kind is not None:
             self._note(kind, node)
             self._tell(self._contacts.news(node))

@@ -3,23 +3,28 @@
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import (
     DurableSubscribeRequested,
+    MessageReceived,
     Offer,
     PersistAll,
     Persisted,
     PersistFailed,
     PublishRequested,
     QueuePolicy,
+    SendMessage,
     Started,
     SubscriberAttached,
 )
-from siftcast.overlays.durability import Durable, Settings
+from siftcast.overlays.durability import Acknowledge, Durable, Greet, Settings
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.tables import matcher_tables
 
+KEEPER = (3, 30)
+"""The lineage of all neighbours."""
+
 
 class SingleNode:
-    """Carries out what a node wants; writes are done at once unless `slow`."""
+    """Carries out what a node wants; writes are done at once unless `slow`, greetings answered unless `silent`."""
 
     def __init__(self, neighbours=(), settings=None, clock_ms=None):
         self.neighbours = neighbours
@@ -29,6 +34,9 @@ class SingleNode:
         self.clock_ms = clock_ms
         self.slow = False
         self.full = False
+        self.silent = False
+        self.parked = ()  # what all neighbours say they have parked, when they are greeted
+        self.nonce = 0
         self.start()
 
     def start(self):
@@ -36,7 +44,7 @@ class SingleNode:
         self.durable = Durable(0, scheme, self.settings)
         self.writing: PersistAll | None = None
         self.effects: list = []
-        self.tell(Started(dict(self.disk), self.clock_ms))
+        self.tell(Started(dict(self.disk), self.clock_ms, nonce=self.nonce))
 
     def restart(self, *, write_survives=False):
         """Cuts the power; a write under way is lost or was just done."""
@@ -52,6 +60,8 @@ class SingleNode:
             for effect in self.durable.handle(pending.pop(0), self.now):
                 if not isinstance(effect, PersistAll):
                     found.append(effect)
+                    if isinstance(effect, SendMessage) and isinstance(effect.message, Greet) and not self.silent:
+                        pending += [answer(peer, effect.message, self.parked) for peer in effect.destinations]
                     continue
                 assert self.writing is None, "one write at a time"
                 self.writing = effect
@@ -88,6 +98,12 @@ class SingleNode:
         for id in ids:
             found += self.tell(PublishRequested(Event(attributes, id=id), durable=durable))
         return found
+
+
+def answer(peer, greet, parked=()):
+    """What a neighbour answers that has seen just what it has acknowledged."""
+    kept = (greet.stream, greet.kept, (), parked, greet.epoch, greet.control_kept)
+    return MessageReceived(peer, Acknowledge(KEEPER, greet.keeper, *kept, greet.token))
 
 
 def offers(effects):

@@ -32,9 +32,13 @@ from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.tables import matcher_tables
-from tests.unit.overlays.durability.single_node import SingleNode, of, offers
+from tests.unit.overlays.durability.single_node import KEEPER, SingleNode, answer, of, offers
 
-EPOCH = (5, 1, 0)
+EPOCH = (5, 1, 0, 50)
+STREAM = (5, 50)
+OWN = (1, 0)
+"""The lineage of the node, and of its streams, in its first life."""
+NOTHING_SEEN = (0, 0, 0, 0)
 
 
 def wants(id, text="TRUE", origin=1):
@@ -54,8 +58,8 @@ def from_peer(message, sender=1):
     return MessageReceived(sender, message)
 
 
-def relay(number, id, lineage=5, base=1, **options):
-    return Relay(lineage, base, number, Publication(Event({}, id=id), 1), **options)
+def relay(number, id, stream=STREAM, base=1, **options):
+    return Relay(stream, base, number, Publication(Event({}, id=id), 1), **options)
 
 
 def announce(*entries, number=1, epoch=EPOCH, **options):
@@ -64,7 +68,7 @@ def announce(*entries, number=1, epoch=EPOCH, **options):
 
 def taken(number):
     """What neighbour 1 says when it has relays up to a number."""
-    return Acknowledge(3, 0, number, (), (), EPOCH, 0)
+    return Acknowledge(KEEPER, OWN, OWN, number, (), (), NOTHING_SEEN, 0)
 
 
 @pytest.fixture
@@ -117,13 +121,24 @@ def test_nothing_is_sent_to_a_neighbour_that_is_lost_and_all_when_it_is_found(no
     assert [each.number for each in sent(found, Relay)] == [1, 2]
 
 
-def test_a_greeting_is_repeated_until_it_is_answered_and_not_by_what_was_said_before(node):
+def test_nothing_is_sent_before_the_neighbour_has_said_what_it_has_seen(node):
+    node.silent = True
     node.tell(PeerLost(1))
+    node.publish("a", "b")
     (greeting,) = sent(node.tell(PeerFound(1)), Greet)
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), EPOCH, 0)))
+    assert sent(node.publish("c"), Message) == []
+    assert [each.number for each in sent(node.tell(answer(1, greeting)), Relay)] == [1, 2, 3]
+
+
+def test_a_greeting_is_repeated_until_it_is_answered_and_not_by_what_was_said_before(node):
+    node.silent = True
+    node.tell(PeerLost(1))
+    node.tell(from_peer(taken(0)))
+    (greeting,) = sent(node.tell(PeerFound(1)), Greet)
+    node.tell(from_peer(taken(0)))
     node.now += 100
     assert sent(node.tell(TimerFired("durable/resend")), Greet) == [greeting]
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), EPOCH, 0, greeting.token)))
+    node.tell(answer(1, greeting))
     node.now += 1_000
     assert sent(node.tell(TimerFired("durable/resend")), Greet) == []
 
@@ -158,7 +173,7 @@ def test_a_relay_is_acknowledged_once_it_is_safe_with_all_that_came_meanwhile(no
 
 def test_a_relay_that_was_seen_before_a_crash_is_acknowledged_and_not_passed_on_again():
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0)), sender=2))
+    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0, 60)), sender=2))
     assert len(sent(node.tell(from_peer(relay(1, "a"))), Relay, to=2)) == 1
     node.restart()
     found = node.tell(from_peer(relay(1, "a")))
@@ -168,7 +183,7 @@ def test_a_relay_that_was_seen_before_a_crash_is_acknowledged_and_not_passed_on_
 
 def test_relays_are_passed_on_in_order_however_they_come():
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0)), sender=2))
+    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0, 60)), sender=2))
     found = [effect for number in (3, 2, 1) for effect in node.tell(from_peer(relay(number, f"e{number}")))]
     assert [each.event_id for each in sent(found, Relay, to=2)] == ["e1", "e2", "e3"]
 
@@ -176,16 +191,16 @@ def test_relays_are_passed_on_in_order_however_they_come():
 def test_a_neighbour_with_a_new_disk_begins_anew_and_what_its_old_one_sent_is_void():
     node = SingleNode((1, 2))
     node.tell(from_peer(relay(1, "a")))
-    (told,) = sent(node.tell(from_peer(relay(1, "b", lineage=9))), Acknowledge)
-    assert (told.lineage, told.kept) == (9, 1)
-    node.tell(from_peer(relay(2, "late", lineage=5)))
-    assert sent(node.tell(from_peer(Greet((1, 1)))), Acknowledge)[0].kept == 1
+    (told,) = sent(node.tell(from_peer(relay(1, "b", stream=(9, 90)))), Acknowledge)
+    assert (told.stream, told.kept) == ((9, 90), 1)
+    (told,) = sent(node.tell(from_peer(relay(2, "late"))), Acknowledge)
+    assert (told.stream, told.kept) == ((9, 90), 1)
 
 
 def passing():
     """A node that passes everything from neighbour 1 on to neighbour 2, and wants it itself."""
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0)), sender=2))
+    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0, 60)), sender=2))
     node.subscribe()
     node.attach(window=9)
     return node
@@ -193,17 +208,17 @@ def passing():
 
 def from_beyond(kept, unlanded=(), parked=()):
     """What neighbour 2 says."""
-    return from_peer(Acknowledge(3, 0, kept, unlanded, parked, EPOCH, 0), sender=2)
+    return from_peer(Acknowledge(KEEPER, OWN, OWN, kept, unlanded, parked, NOTHING_SEEN, 0), sender=2)
 
 
 def told(effects):
-    """What neighbour 1 is told of its relays: kept, not landed, parked."""
+    """What neighbour 1 is told of its relays: kept, not landed, parked, the latter two as runs."""
     return [(each.kept, each.unlanded, each.parked) for each in sent(effects, Acknowledge, to=1)]
 
 
 def test_a_watched_relay_has_landed_when_it_has_landed_beyond_also_after_a_crash():
     node = passing()
-    assert told(node.tell(from_peer(relay(1, "a", watched=True)))) == [(1, (1,), ())]
+    assert told(node.tell(from_peer(relay(1, "a", watched=True)))) == [(1, ((1, 1),), ())]
     node.restart()
     assert told(node.tell(from_beyond(1))) == [(1, (), ())]
     assert not [key for key in node.disk if key.startswith("duty/")]
@@ -213,15 +228,15 @@ def test_an_event_with_a_ticket_is_parked_until_it_is_released_also_after_a_cras
     node = passing()
     parked = relay(1, "a", watched=True, ticket=("1:", 7), released=False)
     found = node.tell(from_peer(parked))
-    assert (told(found), offers(found)) == ([(1, (1,), ())], [])
+    assert (told(found), offers(found)) == ([(1, ((1, 1),), ())], [])
     assert [each.ticket for each in sent(found, Relay, to=2)] == [("1:", 7)]
-    assert told(node.tell(from_beyond(1, parked=(1,)))) == [(1, (), (1,))]
+    assert told(node.tell(from_beyond(1, parked=((1, 1),)))) == [(1, (), ((1, 1),))]
+    node.parked = ((1, 1),)
     node.restart()
     node.attach()
-    node.tell(from_beyond(1, parked=(1,)))
-    found = node.tell(from_peer(Release(5, (1,))))
+    found = node.tell(from_peer(Release(STREAM, (1,))))
     assert offers(found) == [(1, "a")]
-    assert sent(found, Release, to=2) == [Release(0, (1,))]
+    assert sent(found, Release, to=2) == [Release(OWN, (1,))]
     assert told(node.tell(from_beyond(1))) == [(1, (), ())]
     assert not [key for key in node.disk if key.startswith(("duty/", "outbox/"))]
 
@@ -231,32 +246,34 @@ def test_a_release_is_one_of_all_that_was_parked_before_in_the_order_of_publicat
     for number, (id, sequence) in enumerate([("third", 9), ("first", 7), ("second", 8)], 1):
         node.tell(from_peer(relay(number, id, watched=True, ticket=("1:", sequence), released=False)))
     node.tell(from_peer(relay(4, "of another", watched=True, ticket=("2:", 1), released=False)))
-    assert [event for _, event in offers(node.tell(from_peer(Release(5, (3,)))))] == ["first", "second"]
-    assert [event for _, event in offers(node.tell(from_peer(Release(5, (2, 1)))))] == ["third"]
+    assert [event for _, event in offers(node.tell(from_peer(Release(STREAM, (3,)))))] == ["first", "second"]
+    assert [event for _, event in offers(node.tell(from_peer(Release(STREAM, (2, 1)))))] == ["third"]
 
 
 def test_what_was_parked_for_a_subscription_that_ended_leaves_nothing_behind():
     node = passing()
     node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
     node.tell(UnsubscribeRequested(("s",)))
-    node.tell(from_peer(Release(5, (1,))))
+    node.tell(from_peer(Release(STREAM, (1,))))
     assert not [key for key in node.disk if key.startswith("log/")]
 
 
 def test_what_a_neighbour_parked_and_can_no_longer_release_is_released():
     node = passing()
     node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
-    assert offers(node.tell(from_peer(relay(1, "b", lineage=9)))) == [(1, "b"), (2, "a")]
+    assert offers(node.tell(from_peer(relay(1, "b", stream=(9, 90))))) == [(1, "b"), (2, "a")]
 
 
-def test_a_release_that_did_not_arrive_is_said_again_with_the_relay():
+def test_a_release_that_did_not_arrive_is_said_again_also_with_the_relay():
     node = passing()
     node.tell(from_peer(relay(1, "a", watched=True, ticket=("1:", 7), released=False)))
-    node.tell(from_beyond(1, parked=(1,)))
-    node.tell(from_peer(Release(5, (1,))))
+    node.tell(from_beyond(1, parked=((1, 1),)))
+    node.tell(from_peer(Release(STREAM, (1,))))
     node.now += 10_000
-    (again,) = sent(node.tell(TimerFired("durable/resend")), Relay, to=2)
+    found = node.tell(TimerFired("durable/resend"))
+    (again,) = sent(found, Relay, to=2)
     assert again.released
+    assert sent(found, Release, to=2) == [Release(OWN, (1,))]
 
 
 # -- routing ---------------------------------------------------------------------------------------------
@@ -264,6 +281,7 @@ def test_a_release_that_did_not_arrive_is_said_again_with_the_relay():
 
 def test_what_a_neighbour_wants_is_passed_on_once_it_is_safe():
     node = SingleNode((1, 2))
+    node.tell(PeerFound(2))
     node.slow = True
     assert sent(node.tell(from_peer(announce(wants("s")))), ControlRelay) == []
     (told,) = sent(node.tell(node.write()), ControlRelay, to=2)
@@ -283,20 +301,21 @@ def test_what_is_kept_of_routing_grows_with_the_tables_and_not_with_their_histor
         node.tell(from_peer(announce(wants("t", f"price < {number}"), number=number)))
         node.tell(from_peer(ControlRelay(EPOCH, number + 1, Retract(("t",)))))
     assert [key for key in node.disk if key.startswith("route/")] == ["route/1/announce/0/s"]
-    node.tell(from_peer(announce(wants("u"), epoch=(5, 2, 0), anew=True)))
+    node.tell(from_peer(announce(wants("u"), epoch=(5, 2, 0, 51), anew=True)))
     assert [key for key in node.disk if key.startswith("route/")] == ["route/1/announce/0/u"]
 
 
 def test_control_of_an_earlier_epoch_is_void(node):
-    node.tell(from_peer(announce(epoch=(5, 2, 0), anew=True)))
+    node.tell(from_peer(announce(epoch=(5, 2, 0, 51), anew=True)))
     node.tell(from_peer(announce(wants("late"), number=2)))
     assert sent(node.publish("a"), Relay) == []
 
 
 def test_a_neighbour_that_lost_its_disk_is_introduced_anew(node):
-    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0)), sender=2))
-    node.tell(from_peer(Acknowledge(3, 0, 0, (), (), (0, 1, 0), 1)))
-    (told,) = sent(node.tell(from_peer(Acknowledge(8, -1, 0, (), (), (-1, 0, 0), 0))), ControlRelay, to=1)
+    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0, 60)), sender=2))
+    node.tell(from_peer(Acknowledge(KEEPER, OWN, OWN, 0, (), (), NOTHING_SEEN, 1)))
+    blank = Acknowledge((8, 80), OWN, (0, 0), 0, (), (), NOTHING_SEEN, 0)
+    (told,) = sent(node.tell(from_peer(blank)), ControlRelay, to=1)
     assert told.number == 1
     assert [entry[0] for entry in told.content.entries] == ["t"]
     assert told.content.anew
@@ -323,7 +342,7 @@ def test_a_scheme_whose_routing_state_would_be_forgotten_cannot_be_made_durable(
 
 def test_a_store_of_another_layout_is_refused_with_what_to_do(node):
     alone = Durable(0, FilterBased(0, TreeLinks(()), matcher_tables("brute_force")))
-    with pytest.raises(RestoreError, match="empty store") as told:
+    with pytest.raises(RestoreError, match="empty data folder") as told:
         alone.handle(Started(node.disk), 0.0)
     assert told.value.code == "restore"
 

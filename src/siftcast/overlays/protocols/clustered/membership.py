@@ -63,7 +63,9 @@ class Membership:
             if id in filters:
                 self.hold(id, filters[id])
         for child, ids in change.below_removed:
-            self._fading.update({(child, id): version for id in ids})
+            # A node that has lost its memory meanwhile may be told to forget what it does not know.
+            known = self._below.get(child, ())
+            self._fading.update({(child, id): version for id in ids if id in known})
         for child, entries in change.below_added:
             table = self._below.setdefault(child, self._tables())
             for id, filter_ in entries:

@@ -3,6 +3,7 @@
     messages.py        what servers of a clique say to each other
     movement.py        the lower level: subscriptions move to proxies; over any backbone
     routing_trees.py   the upper level: filter-based routing on one tree for each part of the content space
+    joined_parts.py    parts of one subscription that lie on one tree are announced as one
 
 `Kyra` is the one on top of the other. With cliques of one server and one tree it is filter-based routing; with one
 clique of all, an event is matched once by whoever answers for it. In between, a server holds what lies in its zone and

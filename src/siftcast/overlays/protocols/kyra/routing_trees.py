@@ -2,7 +2,8 @@
 
 Its subscribers are proxies: what a server subscribes here are the parts of subscriptions that it is proxy for. Each is
 announced on every tree whose zone it overlaps, reduced to that zone; an event is routed on the one tree whose zone it
-lies in. A server is in few trees, and holds what is wanted in these only.
+lies in. A server is in few trees, and holds what is wanted in these only: for each neighbour one entry a subscription,
+however many proxies have a part of it there (`joined_parts`), unless parts are summarised otherwise or lookups reused.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.keys import LOCAL, Interface
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.protocols.kyra.joined_parts import JoinedParts
 from siftcast.overlays.reuse import NEVER, Reuse
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import KyraLayout, parts_by_owner
@@ -54,11 +56,12 @@ class RoutingTrees(Protocol):
     ) -> None:
         self._node = node
         self._layout = layout
+        kind = JoinedParts if summary == "none" and reuse.strategy == "never" else summary
         joined = {tree: shape for tree, shape in layout.trees.items() if node in shape.neighbours}
         self._neighbours = {tree: shape.neighbours[node] for tree, shape in joined.items()}
         self._routers = {
             tree: ContentRouter(
-                TreeLinks.of(shape, node), tables, network=tree, summary=summary, reuse=reuse, unsafe=unsafe
+                TreeLinks.of(shape, node), tables, network=tree, summary=kind, reuse=reuse, unsafe=unsafe
             )
             for tree, shape in joined.items()
         }

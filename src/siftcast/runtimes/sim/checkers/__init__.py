@@ -2,28 +2,39 @@
 
 exactly_once.py     was each event delivered to exactly the matching subscribers, once?
 durable_delivery.py was each durable subscription offered what it was promised, in order?
+progress.py         does anything wait at a durable node that will never go on?
+outcomes.py         passed, failed, or vacuous: nothing was there to be judged
+disturbances.py     when servers were down and the network was cut
 stress.py           load of servers and links, normalised resource usage
 notification.py     traffic for each subscription notified, false positives
 work.py             routing state, matching load, delays
 story.py            one event, hop by hop
 """
 
+from siftcast.runtimes.sim.checkers.disturbances import Disturbance, disturbances
 from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery, offer_delays_ms
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
 from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
+from siftcast.runtimes.sim.checkers.outcomes import Outcome
+from siftcast.runtimes.sim.checkers.progress import Progress, Waiting, progress
 from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
 from siftcast.runtimes.sim.checkers.stress import Spread, arc_stress, link_stress, node_stress, resource_usage
 from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routing_state
 
 __all__ = [
+    "Disturbance",
     "DurableDelivery",
     "ExactlyOnce",
     "Hop",
     "NotificationCost",
+    "Outcome",
+    "Progress",
     "Spread",
     "Violation",
+    "Waiting",
     "arc_stress",
     "delays_ms",
+    "disturbances",
     "durable_delivery",
     "exactly_once",
     "hops_of",
@@ -33,6 +44,7 @@ __all__ = [
     "notification_cost",
     "notification_costs",
     "offer_delays_ms",
+    "progress",
     "publisher_of",
     "receivers_of",
     "resource_usage",

@@ -26,6 +26,7 @@ import numpy as np
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim.checkers.columns import Floats, rows_of
 from siftcast.runtimes.sim.checkers.exactly_once import Violation
+from siftcast.runtimes.sim.checkers.outcomes import Outcome, outcome_of
 from siftcast.runtimes.sim.checkers.story import tell_event
 
 _KINDS = (
@@ -51,8 +52,19 @@ class DurableDelivery:
     violations: tuple[Violation, ...]
 
     @property
+    def faults(self) -> int:
+        """How many promises were not kept."""
+        return self.missing + self.duplicate + self.repeated + self.disordered + self.wrong
+
+    @property
+    def outcome(self) -> Outcome:
+        """Vacuous where nothing was required, and nothing wrong was done."""
+        return outcome_of(faults=self.faults, required=self.required)
+
+    @property
     def ok(self) -> bool:
-        return not (self.missing or self.duplicate or self.repeated or self.disordered or self.wrong)
+        """Whether something was promised, and all of it was kept."""
+        return self.outcome == "passed"
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ publication at time t:
 
 Around crashes and cuts nothing can be promised: an event published from `settle` before one to `settle` after its end
 may be missed, but never delivered twice or wrongly. `repair_ms` says after how long a network must have recovered
-even though a node is still gone; without it, the disturbance lasts until the node is back.
+even though a node is still gone; without it, the disturbance lasts until the node is back. What would have been
+required but for a disturbance is counted as `excused`; a run in which nothing else was left is `vacuous`.
 
 Cost: one match for each different event; the rest is sorting pairs of numbers.
 """
@@ -27,13 +28,13 @@ import numpy as np
 
 from siftcast.matching import Matcher
 from siftcast.overlays.trace import Trace
-from siftcast.runtimes.sim.checkers.columns import Flags, Floats, Integers, read_columns, rows_of
+from siftcast.runtimes.sim.checkers.columns import Floats, Integers, read_columns, rows_of
+from siftcast.runtimes.sim.checkers.disturbances import disturbances, disturbed
+from siftcast.runtimes.sim.checkers.outcomes import Outcome, outcome_of
 from siftcast.runtimes.sim.checkers.story import tell_event
-from siftcast.runtimes.sim.recording import NOBODY
 
 _SHOWN = 20
 _FOREVER = float("inf")
-_ENDS = {"crashed": "restarted", "left": "joined", "cut": "healed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,17 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnce:
-    """The verdict: counts of all, and the first violations with the story of their event."""
+    """The verdict: counts of all, and the first violations with the story of their event.
+
+    `wanted` are the pairs of an event and a subscription that were to be delivered or might have been; of these,
+    `required` had to be, and `excused`, of `events_excused` events, would have had to but for a crash or a cut.
+    """
 
     events: int
+    wanted: int
     required: int
+    excused: int
+    events_excused: int
     delivered: int
     missing: int
     duplicate: int
@@ -64,8 +72,19 @@ class ExactlyOnce:
     violations: tuple[Violation, ...]
 
     @property
+    def faults(self) -> int:
+        """How many deliveries are not as they should be."""
+        return self.missing + self.duplicate + self.wrong
+
+    @property
+    def outcome(self) -> Outcome:
+        """Vacuous where nothing was required, and nothing wrong was done."""
+        return outcome_of(faults=self.faults, required=self.required)
+
+    @property
     def ok(self) -> bool:
-        return not (self.missing or self.duplicate or self.wrong)
+        """Whether something was required, and all of it was right."""
+        return self.outcome == "passed"
 
     @property
     def nothing_false(self) -> bool:
@@ -98,11 +117,10 @@ def exactly_once(trace: Trace, *, settle_ms: float = 0.0, repair_ms: float | Non
     )
     at, start, end = times[events], spans.start[owners], spans.end[owners]
     codes = events * max(1, len(places)) + place_of[owners] if len(owners) else np.zeros(0, dtype=np.int64)
-    required = (
-        (start <= at - settle_ms) & (end >= at + settle_ms) & ~_disturbed(trace, times, settle_ms, repair_ms)[events]
-    )
+    settled = (start <= at - settle_ms) & (end >= at + settle_ms)
+    broken = disturbed(disturbances(trace), times, settle_ms, repair_ms)[events]
     allowed = (start <= at + settle_ms) & (end >= at - settle_ms)
-    required_codes, allowed_codes = np.unique(codes[required]), np.unique(codes[allowed])
+    required_codes, allowed_codes = np.unique(codes[settled & ~broken]), np.unique(codes[allowed])
     delivered, strays = _delivered(trace, numbers, places)
     found, counts = np.unique(delivered, return_counts=True)
     missing = np.setdiff1d(required_codes, found, assume_unique=True)
@@ -117,7 +135,10 @@ def exactly_once(trace: Trace, *, settle_ms: float = 0.0, repair_ms: float | Non
     violations += [_violation(trace, "wrong", *stray) for stray in strays[: _SHOWN // 4]]
     return ExactlyOnce(
         events=len(published),
+        wanted=len(allowed_codes),
         required=len(required_codes),
+        excused=len(np.unique(codes[settled & broken])),
+        events_excused=len(np.unique(events[settled & broken])),
         delivered=len(delivered) + len(strays),
         missing=len(missing),
         duplicate=int((counts - 1).sum()),
@@ -181,28 +202,6 @@ def _matches(trace: Trace, spans: _Spans, published: list[str]) -> tuple[Integer
         found.append(known[content])
     lengths = [len(each) for each in found]
     return np.repeat(np.arange(len(published)), lengths), np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def _disturbed(trace: Trace, times: Floats, settle_ms: float, repair_ms: float | None) -> Flags:
-    """Which events were published while something was broken, or shortly before or after."""
-    begun: dict[tuple[str, int], float] = {}
-    periods: list[tuple[float, float]] = []
-    for row in rows_of(trace, (*_ENDS, *_ENDS.values())).to_pylist():
-        kind, node, time = row["kind"], row["node"], row["time_ms"]
-        if kind in _ENDS:
-            begun.setdefault((_ENDS[kind], NOBODY if kind == "cut" else node), time)
-        elif (start := begun.pop((kind, node), None)) is not None:
-            periods.append((start, time))
-        else:
-            periods.append((time, time))
-    periods.extend((start, _FOREVER) for start in begun.values())
-    flags: Flags = np.zeros(len(times), dtype=np.bool_)
-    for start, end in periods:
-        last = end if repair_ms is None else min(end, start + repair_ms)
-        flags |= (times >= start - settle_ms) & (times <= last + settle_ms)
-        if repair_ms is not None and end < _FOREVER:
-            flags |= (times >= end - settle_ms) & (times <= end + settle_ms)
-    return flags
 
 
 def _delivered(

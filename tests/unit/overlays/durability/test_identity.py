@@ -1,0 +1,116 @@
+"""Records that belong to another node, network or version are refused in words; nodes are known by their names."""
+
+import msgspec
+import pytest
+
+from siftcast.model import Event
+from siftcast.overlays.contract import PublishRequested, Report, SendMessage, Started
+from siftcast.overlays.durability import Durable, Greet, Relay, RestoreError, Roster
+from siftcast.overlays.links import TreeLinks
+from siftcast.overlays.protocols.filter_based import FilterBased
+from siftcast.overlays.tables import matcher_tables
+from tests.unit.overlays.durability.single_node import SingleNode, of
+from tests.unit.overlays.durability.test_relays import announce, from_peer, sent, wants
+
+
+class NamedNode(SingleNode):
+    """A node whose neighbours are known by name, in a list whose order may change between two lives."""
+
+    def __init__(self, names, network="net", own="me"):
+        self.names, self.network, self.own = list(names), network, own
+        super().__init__()
+
+    def start(self):
+        node = self.names.index(self.own)
+        others = tuple(number for number in range(len(self.names)) if number != node)
+        scheme = FilterBased(node, TreeLinks(others), matcher_tables("brute_force"))
+        self.durable = Durable(node, scheme, self.settings, Roster(self.names, self.network))
+        self.writing, self.effects = None, []
+        self.tell(Started(dict(self.disk), nonce=7))
+
+    def number(self, name):
+        return self.names.index(name)
+
+    def is_wanted_by(self, name):
+        entry = wants("s", origin=self.number(name))
+        self.tell(from_peer(announce(entry), sender=self.number(name)))
+
+
+def test_what_waits_for_a_neighbour_goes_to_it_wherever_it_stands_in_the_list():
+    node = NamedNode(["me", "a", "b"])
+    node.is_wanted_by("a")
+    node.silent = True
+    node.publish("e")
+    node.names = ["b", "a", "me"]
+    node.silent = False
+    node.restart()
+    found = [effect for effect in of(node.effects, SendMessage) if isinstance(effect.message, Relay)]
+    assert [(each.message.event_id, each.destinations) for each in found] == [("e", (node.number("a"),))]
+    assert [each.event_id for each in sent(node.publish("f"), Relay, to=node.number("a"))] == ["f"]
+
+
+def test_routes_are_kept_by_name():
+    node = NamedNode(["me", "a", "b"])
+    node.is_wanted_by("b")
+    node.names = ["b", "me", "a"]
+    node.restart()
+    assert len(sent(node.publish("e"), Relay, to=node.number("b"))) == 1
+    assert not sent(node.effects, Relay, to=node.number("a"))
+
+
+def test_a_folder_of_another_node_is_refused():
+    node = NamedNode(["me", "a"])
+    node.own = "a"
+    with pytest.raises(RestoreError, match="belongs to node 'me', and this is 'a'"):
+        node.restart()
+
+
+def test_messages_that_wait_for_another_layout_keep_a_node_from_starting():
+    node = NamedNode(["me", "a"])
+    node.is_wanted_by("a")
+    node.silent = True
+    node.publish("e", "f")
+    node.network = "other"
+    with pytest.raises(RestoreError, match=r"2 for 'a'.*former"):
+        node.restart()
+    node.network = "net"
+    node.silent = False
+    node.restart()
+    assert [each.event_id for each in sent(node.effects, Relay)] == ["e", "f"]
+
+
+def test_in_a_new_layout_queues_are_kept_and_routes_are_learned_again():
+    node = NamedNode(["me", "a"])
+    node.is_wanted_by("a")
+    node.subscribe(name="s2")
+    node.tell(PublishRequested(Event({}, id="mine"), durable=True))
+    for greeting in sent(node.effects, Greet):
+        assert greeting.stream[0] == 1
+    acknowledged = [key for key in node.disk if key.startswith("outbox/")]
+    for key in acknowledged:  # as if the neighbour had taken it
+        del node.disk[key]
+    node.names, node.network = ["me", "c"], "other"
+    node.restart()
+    assert [each.what for each in of(node.effects, Report)] == ["network was laid out otherwise before"]
+    assert node.attach("s2") == [(1, "mine")]
+    assert not [key for key in node.disk if key.startswith(("route/", "link/a"))]
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (msgspec.msgpack.encode((1_700_000_000, 3)), "format 1"),
+        (msgspec.msgpack.encode({"format": 9, "node": "me"}), "format 9"),
+        (None, "does not say whose it is"),
+    ],
+    ids=["older", "newer", "none"],
+)
+def test_records_of_another_format_are_refused_and_never_misread(record, told):
+    node = NamedNode(["me", "a"])
+    node.subscribe()
+    if record is None:
+        del node.disk["self"]
+    else:
+        node.disk["self"] = record
+    with pytest.raises(RestoreError, match=told):
+        node.restart()
