@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siftcast.experiments.clustering.dissemination import draw_timeline
-from siftcast.experiments.clustering.judge_costs import judge_reduction, judge_scale
+from siftcast.experiments.clustering.judge_costs import judge_exactness, judge_reduction, judge_scale
 from siftcast.experiments.clustering.judge_quality import judge_false_positives
 from siftcast.experiments.clustering.measure import PARTS
 from siftcast.experiments.clustering.quality import printed_kernels
@@ -226,3 +226,18 @@ def test_scale_is_judged_at_the_largest_size():
         for method in ("rassoc", "ncut")
     ]
     assert [verdict.holds for verdict in judge_scale(Table(runs))] == [False, True, True, None]
+
+
+@pytest.mark.parametrize(
+    ("runs", "held"),
+    [
+        ([{"violations": 0, "required": 9}, {"cost": 2.0}], True),
+        ([{"violations": 1, "required": 9}], False),
+        ([{"violations": 0, "required": 9}, {"violations": 0, "required": 0}], False),
+        ([{"cost": 2.0}], False),
+    ],
+    ids=["right, beside a model", "wrong", "nothing was required once", "a model alone"],
+)
+def test_deliveries_are_judged_by_runs_in_which_something_was_required(runs, held):
+    verdict = judge_exactness(Table([outcome("moving", run) for run in runs]))
+    assert verdict.holds is held

@@ -8,9 +8,12 @@ connections, those that stand and those to come, until something else is asked f
     delay      everything arrives, so much later, and in order
     stall      nothing arrives for now; what was held arrives as soon as something else is asked for
     drop       what goes one way vanishes; what comes after arrives with a gap before it
+    reorder    now and then two pieces of the stream that follow each other change places
 
 `cut` ends all connections that stand, in the middle of whatever they carry. Which bytes are altered depends on the
 seed, on the count of the connection and on how far its stream has come, and not on how TCP cut the stream into pieces.
+Where pieces change places depends on the seed too, but they are no longer than what TCP brought together: a proxy that
+waited for more would hold back a stream whose sender waits for an answer.
 """
 
 import asyncio
@@ -22,8 +25,9 @@ from typing import Literal, Self
 
 Way = Literal["up", "down"]
 """From whoever connected to the target, or back."""
-Mode = Literal["pass", "corrupt", "delay", "stall", "drop"]
+Mode = Literal["pass", "corrupt", "delay", "stall", "drop", "reorder"]
 _CHUNK_BYTES = 65_536
+_PIECE_BYTES_MAX = 200
 _CHUNKS_HELD = 64
 
 
@@ -39,6 +43,8 @@ class Proxy:
         """Bytes of which a bit was flipped."""
         self.dropped = 0
         """Bytes that vanished."""
+        self.swapped = 0
+        """Pairs of pieces that changed places and were not the same."""
         self.mode: Mode = "pass"
         self.share = 0.0
         self.delay_s = 0.0
@@ -97,6 +103,11 @@ class Proxy:
         self.way = way
         self._become("drop")
 
+    def reorder(self, share: float) -> None:
+        """At this share of the bytes, two pieces that follow each other change places, both ways."""
+        self.share = share
+        self._become("reorder")
+
     def cut(self) -> None:
         """Ends all connections that stand."""
         for line in tuple(self._lines):
@@ -129,6 +140,13 @@ class Proxy:
         random = Random(f"{self._seed} {number} {way}")
         while True:
             yield int(random.expovariate(self.share)), 1 << random.randrange(8)
+
+    def swaps(self, number: int, way: Way) -> Iterator[tuple[int, int, int]]:
+        """How many bytes of a stream stay where they are before the next two pieces that change places, and theirs."""
+        random = Random(f"{self._seed} {number} {way} swaps")
+        while True:
+            one, other = (random.randint(1, _PIECE_BYTES_MAX) for _ in "ab")
+            yield int(random.expovariate(self.share)), one, other
 
     async def moving(self) -> None:
         """Waits while everything is stalled."""
@@ -172,6 +190,8 @@ class _Stream:
         self._held: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_CHUNKS_HELD)
         self._flips = proxy.flips(number, way)
         self._flip: tuple[int, int] | None = None
+        self._swaps = proxy.swaps(number, way)
+        self._swap: tuple[int, int, int] | None = None
 
     async def read(self) -> None:
         """Takes in what comes, until the end."""
@@ -197,7 +217,11 @@ class _Stream:
                 if proxy.mode == "drop" and proxy.way == self._way:
                     proxy.dropped += len(data)
                     continue
-                self._writer.write(self._altered(data) if proxy.mode == "corrupt" else data)
+                if proxy.mode == "corrupt":
+                    data = self._altered(data)
+                elif proxy.mode == "reorder":
+                    data = self._reordered(data)
+                self._writer.write(data)
                 await self._writer.drain()
                 proxy.carried[self._way] += len(data)
 
@@ -213,3 +237,19 @@ class _Stream:
             self._proxy.altered += 1
             self._flip = None
             at += 1
+
+    def _reordered(self, data: bytes) -> bytes:
+        changed, at = bytearray(data), 0
+        while True:
+            gap, one, other = next(self._swaps) if self._swap is None else self._swap
+            if at + gap + 2 > len(data):
+                self._swap = max(0, gap - (len(data) - at)), one, other
+                return bytes(changed)
+            at += gap
+            middle = at + min(one, (len(data) - at) // 2)
+            end = min(middle + other, len(data))
+            swapped = changed[middle:end] + changed[at:middle]
+            self._proxy.swapped += swapped != changed[at:end]
+            changed[at:end] = swapped
+            self._swap = None
+            at = end

@@ -15,11 +15,12 @@ from tests.live.asynchronous import until
 class SmallNetwork:
     """Nodes `n0`, `n1`, …; of two that know each other the later one calls."""
 
-    def __init__(self, folder: Path, count: int, *, durable: bool, more: str = "") -> None:
+    def __init__(self, folder: Path, count: int, *, durable: bool, overlay: str, more: str) -> None:
         self.names = [f"n{number}" for number in range(count)]
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._durable = durable
+        self._overlay = overlay
         self._more = more
         self._listeners = {name: socket.create_server(("127.0.0.1", 0)) for name in self.names}
         self._said: dict[str, io.StringIO] = {}
@@ -46,10 +47,10 @@ class SmallNetwork:
         lines = ["[node]", f'name = "{as_name or name}"', f'listen = "{self.address(name)}"']
         if self._durable:
             lines.append(f'data = "{name}"')
-        lines += [self._more, "[overlay]", 'scheme = "filter-based"']
+        lines += [self._more, "[overlay]", 'scheme = "filter-based"', self._overlay]
         lines += [f'[[overlay.nodes]]\nname = "{each}"\naddress = "{known[each]}"' for each in self.names]
         file = parse_configuration("\n".join(lines), str(self._folder / f"{name}.toml"))
-        said = self._said[name] = io.StringIO()
+        said = self._said.setdefault(name, io.StringIO())
         node = self.nodes[name] = Node(file, log=make_log(LogSpec(format="json"), said))
         await node.start(self._listeners[name].dup())
         return node
@@ -67,10 +68,10 @@ class SmallNetwork:
 
 @asynccontextmanager
 async def small_network(
-    folder: Path, count: int, *, durable: bool = False, more: str = ""
+    folder: Path, count: int, *, durable: bool = False, overlay: str = "", more: str = ""
 ) -> AsyncIterator[SmallNetwork]:
-    """Nodes that are still to be started, and are stopped at the end."""
-    network = SmallNetwork(folder, count, durable=durable, more=more)
+    """Nodes that are still to be started, and are stopped at the end; `overlay` goes into the table of this name."""
+    network = SmallNetwork(folder, count, durable=durable, overlay=overlay, more=more)
     try:
         yield network
     finally:

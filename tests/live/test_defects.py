@@ -1,4 +1,4 @@
-"""Defects inside a node: a failed effect keeps no other, a failed protocol is made again from disk, poison is set aside.
+"""Defects inside a node: a failed effect keeps no other, a failed protocol is made again, poison is set aside.
 
 Two nodes in this process; `n1` has a durable reader that refuses some events, `n0` a publisher. Whatever fails once, at
 either of them, all that was acknowledged arrives once and in order.
@@ -67,7 +67,6 @@ class Reader:
 
     def __init__(self, node: Node, policy: QueuePolicy) -> None:
         self.taken: list[str] = []
-        self.tried: list[str] = []
         self._node = node
         self._policy = policy
         self._task: asyncio.Task[None] | None = None
@@ -84,16 +83,17 @@ class Reader:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _read(self, ready: asyncio.Event) -> None:
-        async with siftcast.connect(url_of(self._node), name="reader", timeout_s=60) as bus:
-            async with bus.subscribe("value >= 0", durable="desk", policy=self._policy) as stream:
-                ready.set()
-                async for event in stream:
-                    self.tried.append(event.id)
-                    if event.id in REFUSED:
-                        event.nack("not this one")
-                    else:
-                        self.taken.append(event.id)
-                        event.ack()
+        async with (
+            siftcast.connect(url_of(self._node), name="reader", timeout_s=60) as bus,
+            bus.subscribe("value >= 0", durable="desk", policy=self._policy) as stream,
+        ):
+            ready.set()
+            async for event in stream:
+                if event.id in REFUSED:
+                    event.nack("not this one")
+                else:
+                    self.taken.append(event.id)
+                    event.ack()
 
 
 async def persist(ask: Callable[[], Awaitable[Any]]) -> Any:

@@ -9,10 +9,13 @@ import pytest
 
 import siftcast
 from siftcast import Event
+from siftcast.overlays.contract import TimerFired
+from siftcast.overlays.durability.watchdog import WATCH_TIMER
 from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.live.configuration import parse_configuration
 from siftcast.runtimes.live.layout import lay_out
 from siftcast.runtimes.live.local_network import LocalNetwork
+from siftcast.runtimes.live.node import Node
 from tests.live.asynchronous import on_loop
 
 LIST = "[[overlay.nodes]]\n"
@@ -45,10 +48,12 @@ def test_an_accepted_event_arrives_although_the_list_is_in_another_order_afterwa
 
         @on_loop
         async def read() -> None:
-            async with siftcast.connect(network.urls["n2"], timeout_s=60) as bus:
-                async with bus.subscribe("value >= 0", durable="d") as stream:
-                    found = [await anext(stream) for _ in range(20)]
-                    assert [event.id for event in found] == [f"e{number}" for number in range(20)]
+            async with (
+                siftcast.connect(network.urls["n2"], timeout_s=60) as bus,
+                bus.subscribe("value >= 0", durable="d") as stream,
+            ):
+                found = [await anext(stream) for _ in range(20)]
+                assert [event.id for event in found] == [f"e{number}" for number in range(20)]
 
         publish_to_one_that_is_down()
         for name in ("n0", "n1"):
@@ -68,7 +73,8 @@ def test_all_orders_of_a_list_are_one_network() -> None:
         lay_out(parse_configuration(table + "".join(listed)), matcher_tables("brute_force"))
         for listed in (members, members[::-1])
     )
-    assert (one.names, one.number, one.contacts, one.digest) == (other.names, other.number, other.contacts, other.digest)
+    for part in ("names", "number", "contacts", "digest"):
+        assert getattr(one, part) == getattr(other, part)
     assert one.addresses[one.names.index("b")] == "127.0.0.1:7001"
 
 
@@ -83,3 +89,19 @@ def test_a_folder_of_another_node_is_refused_in_words_and_left_as_it_is(tmp_path
     assert done.returncode != 0
     assert "belongs to node 'n0', and this is 'other'" in done.stderr
     assert (tmp_path / "data-n0" / "store.sqlite").read_bytes() == before
+
+
+@on_loop
+async def test_a_neighbour_that_was_never_there_is_missing_and_no_stall(tmp_path: Path) -> None:
+    members = "".join(f'{LIST}name = "{name}"\naddress = "127.0.0.1:1"\n' for name in ("a", "b"))
+    table = f'[node]\nname = "a"\nlisten = "127.0.0.1:0"\ndata = "data"\n[log]\nlevel = "error"\n[overlay]\n{members}'
+    node = Node(parse_configuration(table, str(tmp_path / "a.toml")))
+    await node.start()
+    try:
+        state = node.describe()["state"]
+        assert state["peers_lost"] == [1]
+        assert node.describe()["missing"] == ["b"]
+        node.tell(TimerFired(WATCH_TIMER))
+        assert state["stalled"] == []
+    finally:
+        await node.stop()

@@ -123,6 +123,7 @@ def test_a_refused_folder_is_free_for_others(tmp_path: Path) -> None:
     for name in (MAIN, LOG):
         (tmp_path / name).unlink()
     kept = Kept(path)
+    assert kept.held == {}
     kept.commit("new", [("new", b"x")])
     kept.store.close()
 

@@ -1,4 +1,4 @@
-"""Events that wait for earlier ones of their publisher on another way: all go on once links are up, however many wait."""
+"""Events that wait for earlier ones of their publisher on another way: all go on once links are up."""
 
 import os
 

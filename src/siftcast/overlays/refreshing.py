@@ -20,7 +20,7 @@ Patience begins with `refresh_ms`, or twice the shortest time in which the peer 
 doubles while nothing is answered.
 
 Invariants: one life hands over to its scheme what another sent it once, in order, and all of it if neither ends. When
-everything was answered, or its peer is lost, nothing more is sent and no timer is set.
+everything was answered, or its peer is lost, nothing more is sent, and a timer that still runs is the last.
 
 Rejected: a digest of tables that neighbours exchange now and then, which must know what a table is in each scheme, and
 either ticks for ever or must be numbered and answered itself. To drop what was not answered when a peer is found

@@ -56,6 +56,29 @@ def test_a_failing_run_prints_what_went_wrong_and_the_command_that_replays_it(ru
     assert re.search("trace (.*)", again.out)[1] == re.search("trace (.*)", done.out)[1]
 
 
+def test_a_run_that_shows_nothing_is_not_a_success_and_says_why(run, scenario):
+    """The server of the example crashes before the first event and stays down."""
+    stays_down = (("at_ms = 1500", "at_ms = 0"), ('[[schedule]]\nat_ms = 2500\ndo = "restart"\nnode = 3\n', ""))
+    done = run("simulate", scenario(*stays_down), "--seed", 7, "--quiet")
+    assert done.status == 1
+    assert re.search(r"required +0 +\? ≥ 1", done.out)
+    assert re.search(r"excused +\d+ deliveries of", done.out)
+    assert "vacuous: nothing was required to be delivered" in done.err
+    assert re.search(r"server 3 crashed at [\d,]+ ms and never came back", done.err)
+    assert "checks.repair_ms" in done.err
+    assert "replay: siftcast simulate" in done.err
+    soon = (("# repair_ms = 2000.0", "repair_ms = 100.0"), ("settle_ms = 1000.0", "settle_ms = 500.0"))
+    judged = run("simulate", scenario(*stays_down, *soon), "--seed", 7)
+    assert judged.status == 0, judged.err
+    assert re.search(r"required +\d+ +✓ ≥ 1", judged.out)
+
+
+def test_a_schedule_that_makes_no_sense_is_refused_with_its_line(run, scenario):
+    done = run("simulate", scenario(('do = "restart"\nnode = 3', 'do = "heal"')))
+    assert done.status == 2
+    assert re.search(r"line \d+: schedule\[1\]: there is no cut to heal", done.err)
+
+
 @pytest.mark.parametrize(
     ("tokens", "told"),
     [

@@ -8,6 +8,8 @@ from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import PublishRequested, SubscribeRequested, UnsubscribeRequested
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.protocols.clustered import Clustered, ClustersPlanned, Flush, Prepare
+from siftcast.overlays.protocols.clustered.membership import Membership
+from siftcast.overlays.protocols.clustered.messages import ClusterChange
 from siftcast.overlays.schemes import SchemeError, scheme
 from siftcast.overlays.tables import matcher_tables
 from siftcast.space import ClusterAssignment, ClusterLayout
@@ -146,6 +148,14 @@ def test_what_nodes_keep_of_earlier_versions_stays_small_however_often_subscribe
 def test_filtering_keeps_what_lies_below_and_multicast_only_its_children():
     assert [network("filtering").protocols[node].state()["entries"] for node in (1, 2, 3)] == [3, 2, 0]
     assert [network().protocols[node].state()["entries"] for node in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_a_node_that_has_forgotten_all_may_be_told_to_forget_what_lies_below():
+    member = Membership(matcher_tables("brute_force"), (0,))
+    member.prepare(ClusterChange(0, (0, (2,)), below_removed=((2, ("s2",)),)), 5, {})
+    member.prepare(ClusterChange(0, (0, (2,)), below_added=((2, (("s3", Filter.parse("value < 3")),)),)), 6, {})
+    assert member.flush(7, 0, entering=False) == [(7, (2,))]
+    assert member.entries == 2  # the child, and what it wants
 
 
 def test_wrong_options_are_refused():

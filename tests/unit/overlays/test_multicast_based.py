@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 from siftcast.model import Attribute, Event, Filter, Schema, Subscription
-from siftcast.overlays.contract import PeerFound, PublishRequested, SubscribeRequested, UnsubscribeRequested
+from siftcast.overlays.contract import (
+    Deliver,
+    MessageReceived,
+    PeerFound,
+    PublishRequested,
+    SendMessage,
+    SubscribeRequested,
+    UnsubscribeRequested,
+)
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.messages import Publication
 from siftcast.overlays.protocols.kyra import SubscriptionMovement
-from siftcast.overlays.protocols.multicast_based import UNICAST, MulticastBased
+from siftcast.overlays.protocols.multicast_based import EVENTS_REMEMBERED, UNICAST, MulticastBased
 from siftcast.overlays.tables import matcher_tables
 from siftcast.planning import group_trees, plan_kyra
 from siftcast.space import ContentGroups, ContentSpace, Partition, Tree
@@ -108,6 +116,51 @@ def test_movement_makes_proxies_the_members_of_groups():
         assert sorted(net.delivered) == [(node, "e", f"s{node}") for node in (0, 1, 3, 4)]
         assert max(Counter(to for _, to in hops).values()) == 1
     assert received == [4, 2]
+
+
+def arrive(net, node, sender, id, origin=5, group=1):
+    """What a server does with an event of value 3 that comes from another: to whom it goes on, and who gets it."""
+    publication = Publication(Event({"value": 3}, id=id), origin, group)
+    effects = net.protocols[node].handle(MessageReceived(sender, publication), 0.0)
+    onward = [to for effect in effects if isinstance(effect, SendMessage) for to in effect.destinations]
+    return onward, [id for effect in effects if isinstance(effect, Deliver) for id in effect.subscriptions]
+
+
+def test_an_event_that_comes_again_over_another_way_is_neither_passed_on_nor_delivered():
+    net = network()
+    for node in (0, 2, 4):
+        subscribe(net, node, f"s{node}", "value = 3")
+    assert arrive(net, 2, 0, "e") == ([4], ["s2"])
+    assert arrive(net, 2, 4, "e") == ([], [])  # from a server that sees another tree
+    assert arrive(net, 2, 0, "other") == ([4], ["s2"])
+    assert arrive(net, 2, 0, "e", origin=1) == ([4], ["s2"])  # another event: ids are those of a publisher's server
+    assert arrive(net, 2, 0, "e", origin=1, group=UNICAST) == ([], ["s2"])
+
+
+def test_an_event_that_comes_round_to_its_publisher_ends_there():
+    net = network()
+    for node in (0, 2, 4):
+        subscribe(net, node, f"s{node}", "value = 3")
+    publish(net, 2, 3)
+    assert arrive(net, 2, 0, "e", origin=2) == ([], [])
+
+
+def test_servers_remember_so_many_events_and_no_more():
+    net = network()
+    subscribe(net, 2, "s", "value = 3")
+    for number in range(EVENTS_REMEMBERED):
+        arrive(net, 2, 0, f"e{number}")
+    assert arrive(net, 2, 0, f"e{EVENTS_REMEMBERED // 2}") == ([], [])
+    arrive(net, 2, 0, "one more")
+    assert len(net.protocols[2]._had) <= EVENTS_REMEMBERED
+    assert arrive(net, 2, 0, f"e{EVENTS_REMEMBERED // 2}") == ([], [])
+    assert arrive(net, 2, 0, "e0") == ([], ["s"])  # the oldest is forgotten
+
+
+def test_events_without_an_id_are_not_taken_for_each_other():
+    net = network()
+    subscribe(net, 2, "s", "value = 3")
+    assert [arrive(net, 2, 0, "") for _ in range(2)] == [([], ["s"])] * 2
 
 
 def test_values_off_the_grid_and_shares_that_are_none_are_refused():

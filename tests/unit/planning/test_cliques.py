@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siftcast.planning.cliques import clique_sizes, cluster_cliques, diameter
+from siftcast.planning.cliques import clique_sizes, cluster_cliques, diameter, join_lone_servers
 from siftcast.underlay import TransitStub
 
 
@@ -32,6 +32,38 @@ def test_clustering_ends_where_every_near_pair_is_too_large():
 
 def test_slower_direction_of_a_pair_counts():
     assert cluster_cliques([[0, 1], [5, 0]], latency_ms_max=4) == ((0,), (1,))
+
+
+def test_a_lone_server_joins_the_clique_with_the_least_mean_latency_to_it():
+    latencies = on_a_line(0, 1, 20, 34, 40, 46)
+    cliques = cluster_cliques(latencies, latency_ms_max=12)
+    assert cliques == ((0, 1), (2,), (3, 4, 5))
+    # 14 ms from the nearest member of the one clique but 20 on average, and 19.5 on average from the other.
+    assert join_lone_servers(latencies, cliques) == ((0, 1, 2), (3, 4, 5))
+
+
+def test_lone_servers_join_each_other_and_the_nearest_pair_first():
+    latencies = on_a_line(0, 10, 21, 33)
+    alone = cluster_cliques(latencies, latency_ms_max=1)
+    assert join_lone_servers(latencies, alone) == ((0, 1), (2, 3))
+    assert join_lone_servers(on_a_line(0, 10, 21, 60), alone) == ((0, 1, 2, 3),)
+
+
+def test_lone_servers_respect_the_limit_of_members():
+    latencies = on_a_line(0, 1, 5, 30)
+    cliques = cluster_cliques(latencies, latency_ms_max=2, members_max=2)
+    assert cliques == ((0, 1), (2,), (3,))
+    assert join_lone_servers(latencies, cliques, members_max=2) == ((0, 1), (2, 3))
+    assert join_lone_servers(latencies, cliques, members_max=3) == ((0, 1, 2), (3,))
+    assert join_lone_servers(latencies, ((0,), (1,), (2,), (3,)), members_max=1) == ((0,), (1,), (2,), (3,))
+
+
+def test_without_lone_servers_or_without_others_nothing_is_joined():
+    assert join_lone_servers(on_a_line(0, 1, 9, 10), ((0, 1), (2, 3))) == ((0, 1), (2, 3))
+    assert join_lone_servers(on_a_line(0), ((0,),)) == ((0,),)
+    assert join_lone_servers(np.zeros((0, 0)), ()) == ()
+    with pytest.raises(ValueError, match="at least one member"):
+        join_lone_servers(on_a_line(0), ((0,),), members_max=0)
 
 
 def test_sizes_and_diameter_describe_cliques():

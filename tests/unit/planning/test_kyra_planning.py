@@ -22,6 +22,19 @@ def test_both_limits_of_cliques_hold():
     assert max(len(clique.members) for clique in plan(clique_servers_max=3).cliques) <= 3
 
 
+def test_a_server_that_nobody_is_near_to_is_alone_unless_singletons_join():
+    apart = LATENCIES.copy()
+    apart[11, :11] += 500.0
+    apart[:11, 11] += 500.0
+    sizes = []
+    for join in (False, True):
+        layout = plan_kyra(apart, SPACE, EDGES, np.ones(10), clique_ms_max=3.0, trees=4, join_singletons=join)
+        sizes.append(sorted(len(clique.members) for clique in layout.cliques))
+        joined = sum(11 in tree.nodes for tree in layout.trees.values())
+        assert joined == 4 if not join else joined < 4
+    assert sizes == [[1, 3, 4, 4], [4, 4, 4]]
+
+
 def test_event_weights_move_the_zones():
     even = cell_loads(np.full(10, 0.1), np.ones(10))
     heavy = cell_loads(np.full(10, 0.1), np.ones(10), [8.0] + [1.0] * 9)

@@ -129,7 +129,7 @@ def judge_dissemination(table: Table) -> list[Verdict]:
         *(_cost(runs, scheme) for scheme in reversed(OURS)),
         _recovery(table, runs),
         _churn(table),
-        _exactness(table),
+        judge_exactness(table),
         _readings(table, runs),
     ]
 
@@ -211,8 +211,8 @@ def _churn(table: Table) -> Verdict:
     )
 
 
-def _exactness(table: Table) -> Verdict:
-    """Of the runs in the simulator; the model of an R-tree delivers nothing that could be wrong."""
+def judge_exactness(table: Table) -> Verdict:
+    """C8's deliveries, of the runs in the simulator; the model of an R-tree delivers nothing that could be wrong."""
     runs = [run for run in (*table("moving"), *table("churn")) if "required" in run]
     broken = sum(int(run["violations"]) for run in runs)
     empty = sum(run["required"] == 0 for run in runs)

@@ -88,20 +88,24 @@ def show_network(quotes: pa.Table, console: Console) -> Shown:
             console.print(facts([("started", f"in {perf_counter() - started:.1f} s"), *network.urls.items()]))
             tried: Tried = run(_try(network, events, desks))
         statuses = sorted({process.returncode for process in network.processes.values()})
-    right = all(desk.is_right(events) for desk in desks)
-    wanted = sum(len(desk.wanted(events)) for desk in desks)
     console.print(facts([("published", f"{len(events):,} quotes at n0 in {tried.publish_s:.2f} s")]))
     console.print(_table(desks, events))
     console.print(Text("\nOne of the events, from node to node (siftcast trace)", "bold"))
     print_trace(tried.trace)
     console.print(Text("\nWhere another would go, and why (siftcast publish --dry-run)", "bold"))
     print_reach(1, tried.reach)
+    return conclude(desks, events, statuses, console)
+
+
+def conclude(desks: Sequence[Desk], events: Sequence[Event], statuses: Sequence[int | None], console: Console) -> Shown:
+    """Says what came of it: what desks got, and with which statuses nodes ended."""
+    right = all(desk.is_right(events) for desk in desks)
     verdict = "Every desk got exactly its events, in order" if right else "Deliveries DIFFER from what filters say"
-    stopped = "all nodes stopped cleanly" if statuses == [0] else f"nodes ended with status {statuses}"
-    if not right or statuses != [0]:
+    stopped = "all nodes stopped cleanly" if list(statuses) == [0] else f"nodes ended with status {statuses}"
+    if not right or list(statuses) != [0]:
         console.print(Text(f"\n{verdict}; {stopped}.", "red"))
         return "failed"
-    if not wanted:
+    if not any(desk.wanted(events) for desk in desks):
         console.print(Text(f"\nNo desk wants any of these quotes, which shows nothing; {stopped}.", "yellow"))
         return "vacuous"
     console.print(Text(f"\n{verdict}; {stopped}.", "green"))

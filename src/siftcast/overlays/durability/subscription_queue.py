@@ -210,8 +210,7 @@ class SubscriptionQueue:
 
     def discard(self, position: int) -> None:
         """Gives up on an event that was not acknowledged."""
-        if position in self._unanswered:
-            self._give_up(position, self._unanswered)
+        self._give_up(position, self._unanswered)
 
     def _give_up(self, position: int, among: dict[int, None]) -> None:
         """Holds an event no longer, also after a crash."""
@@ -221,7 +220,7 @@ class SubscriptionQueue:
         self.refusals.pop(position, None)
         self._bytes -= self._log[position].size
         self._log.release(position)
-        if position >= self._low:
+        if position > self._low:  # else the cursor says that it is not held
             self._log.exclude(position, self.subscription.id)
         self.keep()
 

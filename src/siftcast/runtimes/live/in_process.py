@@ -43,7 +43,9 @@ class InProcessBus(Bus):
         return Bus(self._join, "in process", token=token, name=name, timeout_s=10.0)
 
     async def __aenter__(self) -> InProcessBus:
-        in_memory = MemoryStore if self._file.configuration.node.data is None else None
+        kept: dict[str, bytes] = {}
+        without_disk = self._file.configuration.node.data is None
+        in_memory = (lambda report: MemoryStore(report, kept)) if without_disk else None
         self._node = Node(self._file, log=make_log(LogSpec(level="error")), make_store=in_memory)
         self._node.open()
         await super().__aenter__()

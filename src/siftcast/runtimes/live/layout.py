@@ -168,6 +168,7 @@ def _plan_kyra(file: ConfigurationFile, members: Sequence[MemberSpec], options: 
             clique_servers_max=options.clique_servers_max or None,
             trees=options.trees or None,
             balance_factor=options.balance_factor,
+            join_singletons=options.join_singletons,
             axis=axis,
         )
     except ValueError as error:

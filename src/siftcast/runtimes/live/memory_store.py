@@ -1,6 +1,6 @@
-"""A store that keeps nothing beyond its node, for tests of those who use Siftcast: writes are answered, never kept.
+"""A store without a disk, for tests of those who use Siftcast: what is written is kept for the next life of the node.
 
-A node with it makes all promises but that of surviving its process, without touching a disk.
+A node with it makes all promises but that of surviving its process; it survives its own defects like any other.
 """
 
 from __future__ import annotations
@@ -27,18 +27,24 @@ class Keeper(Protocol):
 
 
 class MemoryStore:
-    """Reports every write as done, in a later turn of the loop."""
+    """Reports every write as done, in a later turn of the loop; `kept` holds what was written, over all lives."""
 
-    def __init__(self, report: Callable[[Reported], None]) -> None:
+    def __init__(self, report: Callable[[Reported], None], kept: dict[str, bytes]) -> None:
         self.damaged: list[str] = []
         self._report = report
+        self._kept = kept
 
     def open(self) -> dict[str, bytes]:
-        """Nothing."""
-        return {}
+        """What an earlier life wrote."""
+        return dict(self._kept)
 
     def write(self, key: str, changes: Changes) -> None:
-        """Answers only; the protocol holds what it needs in memory."""
+        """Keeps and forgets, and answers."""
+        for name, data in changes:
+            if data is None:
+                self._kept.pop(name, None)
+            else:
+                self._kept[name] = data
         self._report([(key, None)])
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from siftcast.overlays.contract import (
     NOTHING,
     Effects,
     InputSetAside,
+    PeerLost,
     Persisted,
     PersistFailed,
     PublishRequested,
@@ -163,6 +164,8 @@ class Node:
             return
         kept = self._store.open()
         self.tell(Started(kept, clock_ms, bool(self._store.damaged), nonce))
+        for number in self._overlay.contacts:  # so that what waits for them is known to wait for them
+            self.tell(PeerLost(number))
 
     async def stop(self) -> None:
         """Stops listening, tells clients, hangs up, and writes what must be kept."""

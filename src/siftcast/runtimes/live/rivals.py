@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import FrameError, NetworkMismatch
@@ -21,6 +22,7 @@ from siftcast.runtimes.live.frames import Frame, Heartbeat, Hello
 from siftcast.runtimes.live.logs import Logger
 
 ECHO_WAIT_S = 1.0
+_LOOKS = 20
 
 
 class Rivals:
@@ -38,38 +40,50 @@ class Rivals:
         """Has a caller taken in, at once or, if another process of its name is connected, when that one is gone."""
         older, incarnation = self._known.get(hello.name, (None, ""))
         if older is None or older.closing or "" in (incarnation, hello.incarnation) or incarnation == hello.incarnation:
-            self._take(connection, hello, take)
+            self._known[hello.name] = connection, hello.incarnation
+            take()
             return
         connection.handler = Newcomer(connection, hello.name)
         older.send(Heartbeat(echo=True))
-        self._loop.call_later(ECHO_WAIT_S, self._decide, connection, hello, take, older, older.reads)
+        self._look(_Doubt(connection, hello, take, older, older.reads), _LOOKS)
 
-    def _take(self, connection: Connection, hello: Hello, take: Callable[[], None]) -> None:
-        self._known[hello.name] = connection, hello.incarnation
-        take()
-
-    def _decide(
-        self, connection: Connection, hello: Hello, take: Callable[[], None], older: Connection, reads: int
-    ) -> None:
+    def _look(self, doubt: _Doubt, looks: int) -> None:
+        """Decides, if it is clear by now."""
+        connection, older = doubt.connection, doubt.older
         if connection.closing:
             return
-        if older.closing or older.reads == reads:
-            if self._known[hello.name][0] is older:
-                self._take(connection, hello, take)
-            else:  # a third one came meanwhile
-                self.weigh(connection, hello, take)
-            return
-        if self._reported.get(hello.name) != hello.incarnation:
-            self._reported[hello.name] = hello.incarnation
-            self._log.warning(
-                "two nodes with one name", peer=hello.name, kept=older.address, turned_away=connection.address
-            )
-        connection.fail(
+        if self._known[doubt.hello.name][0] is not older:  # a third one came meanwhile
+            self.weigh(connection, doubt.hello, doubt.take)
+        elif older.closing or looks == 0:
+            self._known[doubt.hello.name] = connection, doubt.hello.incarnation
+            doubt.take()
+        elif older.reads == doubt.reads:
+            self._loop.call_later(ECHO_WAIT_S / _LOOKS, self._look, doubt, looks - 1)
+        else:
+            self._turn_away(doubt)
+
+    def _turn_away(self, doubt: _Doubt) -> None:
+        name, kept, other = doubt.hello.name, doubt.older.address, doubt.connection.address
+        if self._reported.get(name) != doubt.hello.incarnation:
+            self._reported[name] = doubt.hello.incarnation
+            self._log.warning("two nodes with one name", peer=name, kept=kept, turned_away=other)
+        doubt.connection.fail(
             NetworkMismatch(
-                f"two nodes say they are '{hello.name}': one at {older.address}, which is kept, and one at "
-                f"{connection.address}; give each a name of its own"
+                f"two nodes say they are '{name}': one at {kept}, which is kept, and one at {other}; give each a name "
+                "of its own"
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A caller, and the connection of another process that has its name, from which so much had come."""
+
+    connection: Connection
+    hello: Hello
+    take: Callable[[], None]
+    older: Connection
+    reads: int
 
 
 class Newcomer:

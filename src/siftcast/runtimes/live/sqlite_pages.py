@@ -6,7 +6,7 @@ makes no sense is left out, and what is returned must be checked by whoever aske
 
 The log holds newer versions of pages, in order. When all of it is in the file, SQLite writes it again from the start,
 so frames of an earlier log may lie behind those of the present one: they are older than the file. Which frame belongs
-to which log is told by two numbers in each, the salts, that the log's header has too; the first grows by one and the
+to which log is seen from two numbers in each, the salts, that the log's header has too; the first grows by one and the
 second is random each time, so a frame in which one of them was damaged is still known by the other.
 
 The layout is that of SQLite's file format (https://sqlite.org/fileformat2.html), sections 1.6 (b-tree pages), 2.1

@@ -199,6 +199,18 @@ def test_what_limits_dropped_of_the_acknowledged_does_not_come_back_after_a_cras
     assert node.attach(start=1) == [(2, "b"), (3, "c"), (4, "d")]
 
 
+def test_dropping_the_oldest_of_all_that_is_held_writes_no_event_again():
+    node = sharing("a", "b", "c", events_max=3, refusals_max=1)
+    node.attach()
+    node.tell(OffersAcknowledged("s", (1,)))
+    node.slow = True
+    node.publish("d")
+    assert [key for key, _ in node.writing.changes if key.startswith("log/")] == ["log/4"]
+    node.tell(node.write())
+    node.tell(OfferRefused("s", 3, "no"))  # in the midst of what is held
+    assert [key for key, _ in node.writing.changes if key.startswith("log/")] == ["log/3"]
+
+
 @pytest.mark.parametrize("first", ["small", "large"])
 def test_an_event_that_is_too_large_for_one_subscription_is_kept_for_the_other(first):
     node = SingleNode()
@@ -249,6 +261,14 @@ def test_positions_go_on_where_the_log_ends_though_the_end_was_not_written():
     node.restart()
     node.publish("c")
     assert node.attach() == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_events_are_in_the_order_of_positions_whatever_the_order_on_disk():
+    node = sharing(*"abcdefghijkl", names=("s",))
+    node.disk = dict(sorted(node.disk.items()))
+    assert log_keys(node)[1] == "log/10"
+    node.restart()
+    assert [position for position, _ in node.attach()] == list(range(1, 13))
 
 
 def test_dead_letters_are_in_the_order_of_positions_after_a_crash():

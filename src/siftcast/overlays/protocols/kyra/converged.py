@@ -5,7 +5,9 @@ server: a hundred million announcements, for tables that follow from the layout 
 neighbour is what the servers on its side are proxies for; so the tables are unions of those, a bit mask each.
 
 The servers handle events as any others do (tested to do so alike), but know nothing of who was told what, so their
-subscriptions cannot change. Subscriptions that reach beyond the content space are not provided for.
+subscriptions cannot change. Subscriptions that reach beyond the content space are not provided for. Parts of one
+subscription are entries of their own here, where servers that tell each other join them (`joined_parts`): what the
+entries match, and so where events go and how much of the content a server holds, is the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""Everything that can happen to a network, in rows: what was acknowledged arrives, once, unaltered and in order.
+
+`make test` plays a few rows that are chosen to cover much in seconds; `make soak` lets every fault strike every scheme,
+durable and ephemeral, in rows that are drawn from several seeds. A failure names the seed, the faults and the folder
+that has all logs and data. Times are real, so the same seed gives the same faults and not the same interleaving.
+"""
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from siftcast.runtimes.live.node import run
+from tests.hostile.faults import FAULTS, ON_LINKS
+from tests.hostile.network import Setting
+from tests.hostile.scene import Run
+
+SOAKING = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+LIMIT_S = 600.0 if SOAKING else 240.0
+CHOSEN = {
+    ("filter-based", True): ["kill", "corrupt + kill", "older disk"],
+    ("kyra", True): ["reorder", "kill two", "damaged disk: flip"],
+    ("match-early", True): ["exchanged", "isolate", "lost disk"],
+    ("kyra", False): ["drop up", "kill", "corrupt clients"],
+}
+SCHEMES: dict[str, dict[str, object]] = {
+    "filter-based": {},
+    "filter-based merging": {"summary": "merging"},
+    "filter-based reuse": {"reuse": "partial-2"},
+    "kyra": {},
+    "kyra ring": {"clique_delivery": "ring"},
+    "match-early": {},
+    "broadcast": {},
+    "unicast": {},
+    "match-on-ring": {},
+}
+SEEDS = range(1, 1 + int(os.environ.get("SIFTCAST_HOSTILE_SEEDS", "2")))
+ROW = 5
+
+
+def _rows() -> list[tuple[str, bool, list[str], int]]:
+    """Scheme, whether durable, faults and seed."""
+    if not SOAKING:
+        return [(scheme, durable, faults, 1) for (scheme, durable), faults in CHOSEN.items()]
+    found = []
+    for seed in SEEDS:
+        for scheme in SCHEMES:
+            for durable in (True, False):
+                random = Random(f"{seed} {scheme} {durable}")
+                names = random.sample(sorted(FAULTS if durable else ON_LINKS), len(FAULTS if durable else ON_LINKS))
+                names += [" + ".join(random.sample(sorted(ON_LINKS), 2)) for _ in range(ROW)]
+                found += [(scheme, durable, names[at : at + ROW], seed) for at in range(0, len(names), ROW)]
+    return found
+
+
+def _id(row: tuple[str, bool, list[str], int]) -> str:
+    scheme, durable, faults, seed = row
+    return f"{scheme}-{'durable' if durable else 'ephemeral'}-{', '.join(faults)}-{seed}"
+
+
+@pytest.mark.parametrize("row", _rows(), ids=_id)
+def test_what_was_acknowledged_arrives_whatever_happens(row: tuple[str, bool, list[str], int], tmp_path: Path) -> None:
+    scheme, durable, faults, seed = row
+    name, options = scheme.partition(" ")[0], SCHEMES[scheme]
+    setting = Setting(name, durable, 4 if SOAKING else 3, options)
+    played = Run(tmp_path, setting, faults, seed, events=60 if SOAKING else 20)
+    try:
+        verdict = run(played.play(LIMIT_S))
+    finally:
+        print(*played.times, sep="\n")
+    assert verdict.is_good, str(verdict)
+    assert verdict.required >= 50
