@@ -13,7 +13,8 @@ event is a dictionary. It judges by the promises of docs/guarantees.md:
 An event whose publish raised is *unknown*: it may arrive or not. A disk that was lost or went back to an older state
 begins a new *era*: what was under way then need not arrive (`forgive`), the subscriptions of that node may show events
 of earlier eras again, and order is judged within an era only. Ephemeral subscriptions are promised nothing but that
-they see no event twice; what they require is counted by whoever proves that new events arrive again (`proves`).
+they see no event twice, and not even that until the node's neighbours have got over its loss (`is_mended`); what they
+require is counted by whoever proves that new events arrive again (`proves`).
 
 Cost: a set entry for each event and subscription that wants it.
 """
@@ -53,8 +54,7 @@ class Subscription:
     wants: Wants
     durable: bool
     is_known: bool = False
-    seen: dict[str, int] = field(default_factory=dict)
-    """The era in which each event was read last."""
+    seen: set[str] = field(default_factory=set)
     last: dict[tuple[str, int], int] = field(default_factory=dict)
     """The number of the last event that was read of each publisher in each era."""
 
@@ -98,6 +98,7 @@ class Oracle:
         self._required: set[tuple[str, str]] = set()
         self._open: set[tuple[str, str]] = set()
         self._went_back: dict[str, int] = {}
+        self._is_mending = False
         self._wrong: dict[str, list[str]] = {
             kind: [] for kind in ("unwanted", "altered", "twice", "out of order", "reader failed")
         }
@@ -154,7 +155,7 @@ class Oracle:
             self._wrong["unwanted"].append(f"{name} got {id}, which it does not want: {str(event.content)[:200]}")
         self._open.discard((name, id))
         if id in subscription.seen:
-            if not self._may_repeat(subscription, id):
+            if not self._may_repeat(subscription, event):
                 self._wrong["twice"].append(f"{name} got {id} twice")
         elif subscription.durable and event.era == self.era:
             line = event.publisher, event.era
@@ -162,7 +163,7 @@ class Oracle:
                 after = f"{event.publisher}-{subscription.last[line]}"
                 self._wrong["out of order"].append(f"{name} got {id} after {after}")
             subscription.last[line] = max(event.number, subscription.last.get(line, 0))
-        subscription.seen[id] = self.era
+        subscription.seen.add(id)
 
     def fails(self, name: str, error: Exception) -> None:
         """A reader's stream ended although nobody wanted that."""
@@ -178,6 +179,12 @@ class Oracle:
         """A node's disk is not what it was: an era ends."""
         self.era += 1
         self._went_back[node] = self.era
+        self._is_mending = True
+
+    def is_mended(self) -> None:
+        """All nodes have got over what happened, and nothing is under way: an era begins if one had ended."""
+        self.era += self._is_mending
+        self._is_mending = False
 
     def forgive(self, *, known: bool) -> None:
         """What was published until now may be lost; unless they stay `known`, so may what follows for a while."""
@@ -189,11 +196,12 @@ class Oracle:
             for each in self.subscriptions.values():
                 each.is_known = False
 
-    def _may_repeat(self, subscription: Subscription, id: str) -> bool:
-        """Whether a disk may have forgotten since that the event was shown: its node's, or any for an ephemeral one."""
+    def _may_repeat(self, subscription: Subscription, event: Published) -> bool:
+        """Whether a disk may have forgotten that the event was shown: its node's, or any for an ephemeral one."""
         eras = self._went_back
-        forgot = eras.get(subscription.node, 0) if subscription.durable else max(eras.values(), default=0)
-        return subscription.seen[id] < forgot
+        if subscription.durable:
+            return event.era < eras.get(subscription.node, 0)
+        return event.era <= max(eras.values(), default=-1)
 
     # -- the end -----------------------------------------------------------------------------------------
 

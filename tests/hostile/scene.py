@@ -98,6 +98,7 @@ class Run:
             await self.published(random.randint(5, 20))
         self._doing = f"what is required after '{name}'"
         await self.settle()
+        self.oracle.is_mended()
         times.append(loop.time())
         self.times.append(f"{self._struck[-1]}: {times[1] - times[0]:.1f} s, healed in {times[2] - times[1]:.1f} s")
 

@@ -59,7 +59,7 @@ class SlowStore(MemoryStore):
     """Reports nothing until it is told to."""
 
     def __init__(self, report: Callable[[Reported], None]) -> None:
-        super().__init__(report)
+        super().__init__(report, {})
         self.waiting: list[str] | None = []
 
     def write(self, key: str, changes: Changes) -> None:

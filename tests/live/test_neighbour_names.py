@@ -192,6 +192,7 @@ async def test_a_process_that_calls_again_replaces_its_own_connection_at_once(
             await until(lambda: first.is_welcome)
             async with Caller(network, "n0", "n1", "one") as second:
                 await until(lambda: second.is_welcome and first.is_hung_up)
+                assert network.nodes["n0"].peers.present == ["n1"]
 
 
 @on_loop

@@ -5,7 +5,7 @@
              │        └ CRC-32 of the eight bytes before it
              └ CRC-32 of the body
 
-TCP's own checksum has 16 bits, and boxes on the way write it anew; over many links and days bits do flip unnoticed. A
+TCP's own checksum has 16 bits, and boxes on the way compute it again; over many links and days bits flip unnoticed. A
 flipped length would be worst: the reader would wait for bytes that never come. So the header has a checksum of its own
 and is checked before the body is waited for, and the body before it is decoded. A CRC-32 (that of zlib, PNG and
 Ethernet) finds every change of one or two bits in frames of up to 512 MiB, every change within 32 bits, and of all
