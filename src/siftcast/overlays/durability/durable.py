@@ -116,6 +116,7 @@ class Durable(Protocol):
         """Effects of this stimulus that need not wait."""
         self._calendar_ms = 0.0
         self._life = 0
+        self._is_laid_out_otherwise = False
         self._set_aside = 0
         self._relaying.out = self._queues.out = self._out
         self._handshake = Handshake(
@@ -185,6 +186,9 @@ class Durable(Protocol):
             case PeerLost(peer):
                 self._relaying.lose(peer)
             case PeerFound(peer):
+                if not self._relaying.link(peer).told:  # a neighbour that is new to this node
+                    self._relaying.note_told(peer)
+                    self._introduce(peer, now)
                 self._relaying.greet(peer)
             case TimerFired(name) if name.startswith("durable/"):
                 self._wake(name, now)
@@ -233,6 +237,11 @@ class Durable(Protocol):
         for peer, link in list(self._relaying.links.items()):
             if damaged:
                 self._landings.move(self._relaying.begin_stream(peer))
+            if self._is_laid_out_otherwise:
+                # It may be no neighbour any more; if it is, it will be found, and told all as one that is new.
+                self._relaying.lose(peer)
+                link.told = False
+                continue
             if link.told:
                 self._introduce(peer, now)
             self._relaying.greet(peer)
@@ -248,7 +257,8 @@ class Durable(Protocol):
             records, gone = fit_to_network(restored, before, self._roster)
             for key in gone:
                 self._ledger.forget(key)
-            if before.network != self._roster.network:
+            self._is_laid_out_otherwise = before.network != self._roster.network
+            if self._is_laid_out_otherwise:
                 self._now_out.append(Report("network was laid out otherwise before", {"records": len(gone)}))
             lineage, self._life = before.lineage, before.life
         if damaged:

@@ -73,7 +73,7 @@ class Handshake:
     def takes(self, sender: NodeId, relay: Relay, now: float) -> bool:
         """Whether a relay may be taken: not in the middle of a stream of which the beginning was taken and is gone."""
         link = self._relaying.link(sender)
-        if not link.lacks_beginning(relay):
+        if relay.session != link.greeted or not link.lacks_beginning(relay):
             return True
         if link.is_open:  # otherwise the greeting will show it, too
             self._say_lost(sender, relay.base - 1)

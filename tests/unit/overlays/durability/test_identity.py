@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from siftcast.model import Event
-from siftcast.overlays.contract import PublishRequested, Report, SendMessage, Started
-from siftcast.overlays.durability import Durable, Greet, Relay, RestoreError, Roster
+from siftcast.overlays.contract import PeerFound, PublishRequested, Report, SendMessage, Started
+from siftcast.overlays.durability import ControlRelay, Durable, Greet, Relay, RestoreError, Roster
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.tables import matcher_tables
@@ -92,7 +92,10 @@ def test_in_a_new_layout_queues_are_kept_and_routes_are_learned_again():
     node.names, node.network = ["me", "c"], "other"
     node.restart()
     assert [each.what for each in of(node.effects, Report)] == ["network was laid out otherwise before"]
+    assert not of(node.effects, SendMessage)
     assert node.attach("s2") == [(1, "mine")]
+    found = node.tell(PeerFound(node.number("c")))
+    assert [entry[0] for each in sent(found, ControlRelay) for entry in each.content.entries] == ["s2"]
     assert not [key for key in node.disk if key.startswith(("route/", "link/a"))]
 
 
