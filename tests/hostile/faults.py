@@ -1,9 +1,8 @@
 """What can happen to a network, as named actions with a beginning and an end, drawn from a seed.
 
 A fault begins, lasts until it was felt and so many events were published meanwhile, and ends; nothing is timed. After
-the end everything runs and passes again. `FAULTS` has one maker for each name; several may be put together (`Together`)
-as long as they do not want the same node. What a fault does to disks it tells the oracle, since it changes what is
-promised:
+the end everything runs and passes again. `FAULTS` has one maker for each name; two may be put together (`Together`).
+What a fault does to disks it tells the oracle, since it changes what is promised:
 
     nothing forgotten    kill, kill two, kill all, stop all, freeze, isolate, cut, corrupt, delay, stall, drop, reorder,
                          list in another order, addresses exchanged, and cut, corrupt, reorder and stall of clients
@@ -15,7 +14,7 @@ promised:
 import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tests.hostile.network import HostileNetwork
 from tests.hostile.oracle import Oracle
@@ -37,6 +36,9 @@ class Scene(Protocol):
     async def settle(self) -> None:
         """Has publishers pause until all that is required was read."""
 
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Waits for a condition."""
+
     async def published(self, events: int, *, without: Sequence[str] = ()) -> None:
         """Waits until so many more events were published, those at some nodes not counted."""
 
@@ -44,14 +46,14 @@ class Scene(Protocol):
 class Fault:
     """One thing that happens to some nodes, the `victims`, or to their links."""
 
-    unheard = False
+    unheard: ClassVar[bool] = False
     """Whether publishers at the victims are not answered while it lasts."""
-    forgets = False
-    """Whether subscriptions must be made known again afterwards."""
 
     def __init__(self, random: Random, names: Sequence[str]) -> None:
         self.random = random
         self.victims = self.chosen(names)
+        self.forgets = False
+        """Whether subscriptions must be made known again afterwards; final when it has ended."""
 
     def chosen(self, names: Sequence[str]) -> Sequence[str]:
         """The victims among all nodes."""
@@ -61,6 +63,11 @@ class Fault:
     def victim(self) -> str:
         """The first of them."""
         return self.victims[0]
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """The nodes whose publishers are not answered while it lasts."""
+        return self.victims if self.unheard else ()
 
     async def begin(self, scene: Scene) -> None:
         """Strikes."""
@@ -74,24 +81,32 @@ class Fault:
 
 
 class Together(Fault):
-    """Several faults at once: all begin, all are felt, all end."""
+    """A fault of links that is felt first and lasts while another one strikes, which begins and ends in the midst."""
 
-    def __init__(self, parts: Sequence[Fault]) -> None:
-        self.parts = parts
-        self.victims = [victim for part in parts if part.unheard for victim in part.victims]
-        self.unheard = True
-        self.forgets = any(part.forgets for part in parts)
+    def __init__(self, random: Random, names: Sequence[str], around: Fault, inside: Fault) -> None:
+        self._around = around
+        self._inside = inside
+        super().__init__(random, names)
+
+    def chosen(self, names: Sequence[str]) -> Sequence[str]:
+        return [*self._around.victims, *self._inside.victims]
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        return [*self._around.unanswered, *self._inside.unanswered]
 
     async def begin(self, scene: Scene) -> None:
-        for part in self.parts:
-            await part.begin(scene)
+        await self._around.begin(scene)
+        await scene.until(lambda: self._around.is_felt(scene))
+        await self._inside.begin(scene)
 
     def is_felt(self, scene: Scene) -> bool:
-        return all(part.is_felt(scene) for part in self.parts)
+        return self._inside.is_felt(scene)
 
     async def end(self, scene: Scene) -> None:
-        for part in reversed(self.parts):
-            await part.end(scene)
+        await self._inside.end(scene)
+        await self._around.end(scene)
+        self.forgets = self._inside.forgets
 
 
 # -- processes -------------------------------------------------------------------------------------------
@@ -277,9 +292,9 @@ class LostDisk(Fault):
     """A node's folder is gone."""
 
     unheard = True
-    forgets = True
 
     async def begin(self, scene: Scene) -> None:
+        self.forgets = True
         scene.network.kill(self.victim)
         scene.oracle.goes_back(self.victim)
         scene.oracle.forgive(known=False)
@@ -373,13 +388,7 @@ class Exchanged(Fault):
 # -- all of them -----------------------------------------------------------------------------------------
 
 Make = Callable[[Random, Sequence[str]], Fault]
-ON_LINKS: dict[str, Make] = {
-    "kill": Kill,
-    "kill two": KillTwo,
-    "kill all": KillAll,
-    "kill again": KillAgain,
-    "stop all": StopAll,
-    "freeze": Freeze,
+OF_LINKS: dict[str, Make] = {
     "isolate": lambda random, names: BadLinks(random, names, _isolate, 2),
     "cut": CutAgain,
     "corrupt": lambda random, names: BadLinks(random, names, lambda proxy: proxy.corrupt(_FLIPPED)),
@@ -392,30 +401,43 @@ ON_LINKS: dict[str, Make] = {
     "corrupt clients": lambda random, names: BadDoor(random, names, lambda proxy: proxy.corrupt(_FLIPPED)),
     "reorder clients": lambda random, names: BadDoor(random, names, lambda proxy: proxy.reorder(_SWAPPED)),
     "stall clients": lambda random, names: SilentDoor(random, names, lambda proxy: proxy.stall(), 1),
-    "other order": OtherOrder,
-    "exchanged": Exchanged,
 }
-"""Faults that no disk is needed for."""
+OF_PROCESSES: dict[str, Make] = {
+    "kill": Kill,
+    "kill two": KillTwo,
+    "kill all": KillAll,
+    "kill again": KillAgain,
+    "stop all": StopAll,
+    "freeze": Freeze,
+}
+OF_CONFIGURATIONS: dict[str, Make] = {"other order": OtherOrder, "exchanged": Exchanged}
 
 
 def _damaged(kind: str) -> Make:
     return lambda random, names: DamagedDisk(random, names, kind)
 
 
-ON_DISKS: dict[str, Make] = {
+OF_DISKS: dict[str, Make] = {
     "older disk": OlderDisk,
     "lost disk": LostDisk,
     **{f"damaged disk: {kind}": _damaged(kind) for kind in DAMAGES},
 }
-FAULTS: dict[str, Make] = {**ON_LINKS, **ON_DISKS}
+FAULTS: dict[str, Make] = {**OF_LINKS, **OF_PROCESSES, **OF_CONFIGURATIONS, **OF_DISKS}
+
+
+def names_of_faults(*, durable: bool) -> list[str]:
+    """All faults that can strike a network with disks, or without."""
+    return [name for name in FAULTS if durable or name not in OF_DISKS]
+
+
+def names_of_pairs(*, durable: bool) -> list[str]:
+    """All pairs that can: one that needs the links to settle, or to ask all nodes, cannot strike in the midst."""
+    inside = [*OF_PROCESSES, *(name for name in OF_DISKS if durable and name != "older disk")]
+    return [f"{around} + {name}" for around in OF_LINKS for name in inside]
 
 
 def make(name: str, random: Random, names: Sequence[str]) -> Fault:
-    """A fault by its name; several are joined by ` + `, and have victims of their own as far as there are enough."""
-    parts: list[Fault] = []
-    left = list(names)
-    for each in name.split(" + "):
-        fault = FAULTS[each](random, left)
-        parts.append(fault)
-        left = [one for one in left if one not in fault.victims] or list(names)
-    return parts[0] if len(parts) == 1 else Together(parts)
+    """A fault, or a pair of them, by its name."""
+    around, _, inside = name.partition(" + ")
+    fault = FAULTS[around](random, names)
+    return Together(random, names, fault, FAULTS[inside](random, names)) if inside else fault

@@ -11,10 +11,10 @@ event is a dictionary. It judges by the promises of docs/guarantees.md:
 - *out of order*  two events of one publisher came in another order than they were published in.
 
 An event whose publish raised is *unknown*: it may arrive or not. A disk that was lost or went back to an older state
-begins a new *era*: what was under way then need not arrive (`forgive`), the subscriptions of that node may show events
-of earlier eras again, and order is judged within an era only. Ephemeral subscriptions are promised nothing but that
-they see no event twice, and not even that until the node's neighbours have got over its loss (`is_mended`); what they
-require is counted by whoever proves that new events arrive again (`proves`).
+begins a new *era*: what was under way then need not arrive (`forgive`), and the subscriptions of that node may show
+events of earlier eras again. Until its neighbours have got over that (`is_mended`) order is not judged, nor what
+ephemeral subscriptions see twice; otherwise order is judged within an era. Ephemeral subscriptions are promised nothing
+but that they see no event twice. What they require is counted by whoever proves that new events arrive (`proves`).
 
 Cost: a set entry for each event and subscription that wants it.
 """
@@ -157,7 +157,7 @@ class Oracle:
         if id in subscription.seen:
             if not self._may_repeat(subscription, event):
                 self._wrong["twice"].append(f"{name} got {id} twice")
-        elif subscription.durable and event.era == self.era:
+        elif subscription.durable and event.era == self.era and not self._is_mending:
             line = event.publisher, event.era
             if event.number < subscription.last.get(line, 0):
                 after = f"{event.publisher}-{subscription.last[line]}"

@@ -79,9 +79,9 @@ class Run:
         await fault.begin(self)
         self._struck[-1] = f"{name} ({', '.join(fault.victims)})"
         self._doing = f"events to be published during '{name}'"
-        await self.published(self._events, without=fault.victims if fault.unheard else ())
+        await self.published(self._events, without=fault.unanswered)
         self._doing = f"'{name}' to be felt"
-        await self._until(lambda: fault.is_felt(self))
+        await self.until(lambda: fault.is_felt(self))
         self._doing = f"'{name}' to end"
         await fault.end(self)
         self.network.heal()
@@ -104,7 +104,8 @@ class Run:
 
     # -- waiting -----------------------------------------------------------------------------------------
 
-    async def _until(self, condition: Callable[[], object]) -> None:
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Waits for a condition, as long as all nodes live that should."""
         while not condition():
             await asyncio.sleep(0.005)
             self.network.check_running()
@@ -116,12 +117,12 @@ class Run:
             return
         counts = self.traffic.counts
         enough = sum(counts[name] for name in heard) + events
-        await self._until(lambda: sum(counts[name] for name in heard) >= enough)
+        await self.until(lambda: sum(counts[name] for name in heard) >= enough)
 
     async def settle(self) -> None:
         """Has publishers pause until all that is required was read."""
         await self.traffic.ebb()
-        await self._until(lambda: not self.oracle.missing or self.oracle.is_wrong)
+        await self.until(lambda: not self.oracle.missing or self.oracle.is_wrong)
         if self.oracle.is_wrong:
             raise HostileFailure("something was read that must not have been")
 

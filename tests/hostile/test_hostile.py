@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from siftcast.runtimes.live.node import run
-from tests.hostile.faults import FAULTS, ON_LINKS
+from tests.hostile.faults import names_of_faults, names_of_pairs
 from tests.hostile.network import Setting
 from tests.hostile.scene import Run
 
@@ -48,8 +48,9 @@ def _rows() -> list[tuple[str, bool, list[str], int]]:
         for scheme in SCHEMES:
             for durable in (True, False):
                 random = Random(f"{seed} {scheme} {durable}")
-                names = random.sample(sorted(FAULTS if durable else ON_LINKS), len(FAULTS if durable else ON_LINKS))
-                names += [" + ".join(random.sample(sorted(ON_LINKS), 2)) for _ in range(ROW)]
+                names = names_of_faults(durable=durable)
+                random.shuffle(names)
+                names += random.sample(names_of_pairs(durable=durable), ROW)
                 found += [(scheme, durable, names[at : at + ROW], seed) for at in range(0, len(names), ROW)]
     return found
 

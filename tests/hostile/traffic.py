@@ -38,7 +38,7 @@ def _lies(content: Content, low: int, high: int) -> bool:
 
 
 WANTED: tuple[tuple[str, Wants], ...] = (
-    ("value < 500", lambda content: _lies(content, -10**9, 499)),
+    ("value < 500", lambda content: _lies(content, -(10**9), 499)),
     ("value >= 300 AND kind = 'quote'", lambda content: _lies(content, 300, 10**9) and content["kind"] == "quote"),
     ("TRUE", lambda content: True),
     ("kind IN ('trade', 'note')", lambda content: content["kind"] in ("trade", "note")),

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import time as clock
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import siftcast
@@ -93,6 +96,19 @@ def test_rows_that_are_no_events_are_rejected_with_a_reason(served: Served, tmp_
     assert "1 rows rejected" in error
     rejected = json.loads((tmp_path / "events.jsonl.rejected").read_text())
     assert rejected["line"] == 2
+
+
+def test_rows_with_values_that_cannot_be_sent_are_rejected_with_a_reason(served: Served, tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"x": [1, 2, 3], "at": [None, clock(12), None]}), path)
+    publisher = start("publish", str(path), "--to", served.url)
+    out, error = finish(publisher)
+    assert publisher.returncode == 1
+    assert out.startswith("2 events published")
+    assert "1 rows rejected" in error
+    rejected = json.loads((tmp_path / "events.parquet.rejected").read_text())
+    assert rejected["line"] == 2
+    assert "attribute 'at' is of type datetime.time" in rejected["reason"]
 
 
 def test_subscriptions_shows_who_wants_what(served: Served) -> None:

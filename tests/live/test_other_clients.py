@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -91,6 +92,22 @@ async def test_the_bus_in_memory_matches_as_a_node_does() -> None:
             event.ack()
             assert event["price"] == 1
         assert (await bus.describe())["subscriptions"] == []
+
+
+@on_loop
+async def test_an_event_comes_to_each_of_its_readers_whatever_numbers_their_subscriptions_have() -> None:
+    async with siftcast.testing.in_process() as bus, AsyncExitStack() as stack:
+        streams = []
+        for count in (1, 2, 2, 1, 300, 1):
+            other = await stack.enter_async_context(bus.connect())
+            for _ in range(count - 1):
+                async with other.subscribe("x = 0"):
+                    pass
+            streams.append(await stack.enter_async_context(other.subscribe("x = 1")))
+        several = [await stack.enter_async_context(other.subscribe("x > 0")) for _ in range(2)]
+        await bus.publish({"x": 1})
+        for stream in streams + several:
+            assert (await anext(stream))["x"] == 1
 
 
 @on_loop

@@ -12,9 +12,10 @@ receiver; what lies between is the network's. `matches` and `lookups` of a row a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from siftcast.model import DataError, Event, Filter, Subscription
+from siftcast.overlays.wire_events import decode_wire, encode_event
 
 RECORDS = pa.schema(
     [
@@ -50,7 +52,7 @@ WANTED = pa.schema([("key", pa.string()), ("id", pa.string()), ("filter", pa.str
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
 Delivery = tuple[float, int, str, Sequence[str]]
 _CHUNK = 100_000
-_TIME = "$timestamp"
+_TIME, _BYTES, _NUMBER, _OBJECT = "$timestamp", "$bytes", "$number", "$object"  # marks of what JSON cannot hold
 
 
 @dataclass(slots=True)
@@ -108,7 +110,10 @@ class Trace:
         place.mkdir(parents=True, exist_ok=True)
         pq.write_table(self.record_table(), place / "records.parquet", compression="zstd")
         pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
-        events = [(event.id, msgspec.json.encode(_marked(event.attributes)).decode()) for event in self.events.values()]
+        events = [
+            (event.id, msgspec.json.encode(_marked(_plain_attributes(event))).decode())
+            for event in self.events.values()
+        ]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
         wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
@@ -144,17 +149,40 @@ class Trace:
             self.deliveries.clear()
 
 
+def _plain_attributes(event: Event) -> dict[str, Any]:
+    """The attributes as they travel, which match what the event matches; raises EventError."""
+    return decode_wire(encode_event(event)).attributes
+
+
 def _marked(value: Any) -> Any:
-    """A value for JSON, with a mark on timestamps, which would come back as strings and match nothing."""
-    if isinstance(value, Mapping):
-        return {name: _marked(each) for name, each in value.items()}
-    return {_TIME: value.isoformat()} if isinstance(value, datetime) else value
+    """A plain value for JSON, with a mark on what would come back as something else and match otherwise."""
+    if isinstance(value, dict):
+        marked = {name: _marked(each) for name, each in value.items()}
+        return {_OBJECT: marked} if any(name.startswith("$") for name in marked) else marked
+    if isinstance(value, list):
+        return [_marked(each) for each in value]
+    if isinstance(value, datetime):
+        return {_TIME: value.isoformat()}
+    if isinstance(value, bytes):
+        return {_BYTES: value.hex()}
+    return {_NUMBER: str(value)} if isinstance(value, float) and not isfinite(value) else value
 
 
 def _unmarked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return datetime.fromisoformat(value[_TIME]) if _TIME in value else {k: _unmarked(v) for k, v in value.items()}
-    return value
+    if isinstance(value, list):
+        return [_unmarked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"$timestamp": str(text)}:
+            return datetime.fromisoformat(text)
+        case {"$bytes": str(text)}:
+            return bytes.fromhex(text)
+        case {"$number": str(text)}:
+            return float(text)
+        case {"$object": dict(members)}:
+            value = members
+    return {name: _unmarked(each) for name, each in value.items()}
 
 
 def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

