@@ -17,7 +17,7 @@ ARGS ?=
 BASE ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-compare reproduce soak lock format clean
+.PHONY: help setup demo test test-full check bench bench-compare reproduce soak lock format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -47,8 +47,11 @@ $(INSTALLED): requirements.lock pyproject.toml $(BIN)/python
 demo: setup  ## Show what Siftcast does, in the terminal
 	@$(BIN)/siftcast demo $(ARGS)
 
-test: setup  ## Run the tests (ARGS="-k name" to choose)
-	$(PYTEST) -n auto $(ARGS)
+test: setup  ## Run the tests, but for those that take long (ARGS="-k name" to choose)
+	$(PYTEST) -n auto -m "not full" $(ARGS)
+
+test-full: setup  ## Run the tests that `make test` leaves out
+	$(PYTEST) -n auto -m full $(ARGS)
 
 check: setup  ## Check lint, format, types, layers and tidiness
 	$(BIN)/ruff check .

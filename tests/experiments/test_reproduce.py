@@ -14,6 +14,7 @@ from siftcast.spark.errors import SparkError
 from siftcast.spark.sweeps import sweep
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("paper", STUDIES)
 def test_a_quick_reproduction_judges_every_row_draws_figures_and_writes_a_page(paper, tmp_path):
     study = STUDIES[paper]()

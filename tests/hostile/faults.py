@@ -270,6 +270,7 @@ class OlderDisk(Fault):
 
     async def begin(self, scene: Scene) -> None:
         network, victim = scene.network, self.victim
+        scene.traffic.release()
         await scene.settle()
         if self.random.random() < 0.5:
             await network.stop(victim)
@@ -305,7 +306,7 @@ class LostDisk(Fault):
 
 
 class DamagedDisk(Fault):
-    """Something is changed in the files of a node that is down."""
+    """Something is changed in the files of a node that is down, and that kept things nobody else had."""
 
     unheard = True
 
@@ -315,17 +316,29 @@ class DamagedDisk(Fault):
 
     async def begin(self, scene: Scene) -> None:
         network, victim = scene.network, self.victim
+        if self.random.random() < 0.7:
+            await self._fill(scene)
         if self.random.random() < 0.3:
             await network.stop(victim)
         else:
             network.kill(victim)
         scene.oracle.goes_back(victim)
+        for proxy in network.links_of(victim):
+            proxy.pass_on()
         before = {path.name: path.read_bytes() for path in network.data(victim).glob("store.*") if _is_store(path.name)}
         after = damage(before, self._kind, self.random)
         for name in before:
             (network.data(victim) / name).unlink()
         for name, content in after.items():
             (network.data(victim) / name).write_bytes(content)
+
+    async def _fill(self, scene: Scene) -> None:
+        """Has the node keep events for its neighbours, which cannot be reached, and for readers, who do not read."""
+        scene.traffic.hold(self.victim)
+        for proxy in scene.network.links_of(self.victim):
+            _isolate(proxy)
+        others = [name for name in scene.network.names if name != self.victim]
+        await scene.published(self.random.randint(10, 60), without=others)
 
     async def end(self, scene: Scene) -> None:
         network, victim = scene.network, self.victim

@@ -19,6 +19,8 @@ from tests.hostile.oracle import Oracle, Verdict
 from tests.hostile.traffic import Traffic
 
 _LOG_LINES = 12
+_READERS_SLEEP = 0.3
+"""How often the readers of some node pause while a fault lasts."""
 
 
 class HostileFailure(AssertionError):
@@ -75,6 +77,8 @@ class Run:
         self._struck.append(name)
         self._doing = f"'{name}' to begin"
         self.traffic.flow()
+        if random.random() < _READERS_SLEEP:
+            self.traffic.hold(random.choice(self.network.names))
         await self.published(random.randint(5, 20))
         await fault.begin(self)
         self._struck[-1] = f"{name} ({', '.join(fault.victims)})"
@@ -85,6 +89,7 @@ class Run:
         self._doing = f"'{name}' to end"
         await fault.end(self)
         self.network.heal()
+        self.traffic.release()
         times.append(loop.time())
         self._doing = f"the network to join after '{name}'"
         await self._until_joined()

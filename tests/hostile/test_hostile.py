@@ -8,6 +8,7 @@ that has all logs and data. Times are real, so the same seed gives the same faul
 import os
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -55,12 +56,17 @@ def _rows() -> list[tuple[str, bool, list[str], int]]:
     return found
 
 
+def _marked(rows: list[tuple[str, bool, list[str], int]]) -> list[Any]:
+    """The first row for `make test`, all others for `make test-full` and `make soak`."""
+    return [rows[0], *(pytest.param(row, marks=pytest.mark.full) for row in rows[1:])]
+
+
 def _id(row: tuple[str, bool, list[str], int]) -> str:
     scheme, durable, faults, seed = row
     return f"{scheme}-{'durable' if durable else 'ephemeral'}-{', '.join(faults)}-{seed}"
 
 
-@pytest.mark.parametrize("row", _rows(), ids=_id)
+@pytest.mark.parametrize("row", _marked(_rows()), ids=_id)
 def test_what_was_acknowledged_arrives_whatever_happens(row: tuple[str, bool, list[str], int], tmp_path: Path) -> None:
     scheme, durable, faults, seed = row
     name, options = scheme.partition(" ")[0], SCHEMES[scheme]

@@ -25,6 +25,8 @@ PATIENCE_S = 600.0
 _PACE_S = 0.004
 _ROUND_S = 0.3
 _BURST_MAX = 12
+_DURABLE_BUFFER, _EPHEMERAL_BUFFER = 20, 50_000
+"""Of a durable subscription the node is to hold what is not read; of others it would drop it."""
 
 
 def _number(content: Content) -> int | None:
@@ -93,6 +95,7 @@ class Traffic:
         self._seed = seed
         self._flowing = asyncio.Event()
         self._busy: set[str] = set()
+        self._awake = {name: asyncio.Event() for name in network.names}
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
         self._buses: dict[str, siftcast.Bus] = {}
@@ -100,6 +103,7 @@ class Traffic:
         """Where the kind of event that a probe stands for has not arrived yet, by the id of the probe."""
 
     async def __aenter__(self) -> Self:
+        self.release()
         random = Random(f"{self._seed} homes")
         homes = random.sample(self._network.names, len(self._network.names))
         try:
@@ -136,13 +140,24 @@ class Traffic:
     async def _subscribe(self, name: str, node: str, text: str, wants: Wants, *, durable: bool) -> None:
         self._oracle.subscribe(name, node, wants, durable=durable)
         bus = await self._connect(node, f"r-{name}")
-        stream = bus.subscribe(text, durable=name if durable else None, buffer=50_000)
+        buffer = _DURABLE_BUFFER if durable else _EPHEMERAL_BUFFER
+        stream = bus.subscribe(text, durable=name if durable else None, buffer=buffer)
         await stream.ready()
-        self._tasks.append(asyncio.create_task(self._read_on(name, stream)))
+        self._tasks.append(asyncio.create_task(self._read_on(name, stream, self._awake[node])))
 
-    async def _read_on(self, name: str, stream: siftcast.EventStream) -> None:
+    def hold(self, node: str) -> None:
+        """Has the readers of a node pause, so that it must keep what they want."""
+        self._awake[node].clear()
+
+    def release(self) -> None:
+        """Has all readers read on."""
+        for awake in self._awake.values():
+            awake.set()
+
+    async def _read_on(self, name: str, stream: siftcast.EventStream, awake: asyncio.Event) -> None:
         try:
             async for event in stream:
+                await awake.wait()
                 self._oracle.reads(name, event.id, event.attributes)
                 if event.id in self._probing:
                     self._probing[event.id].discard(name)

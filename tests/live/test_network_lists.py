@@ -29,7 +29,10 @@ def reorder(network: LocalNetwork) -> None:
         path.write_text(head + "".join(LIST + member for member in reversed(members)))
 
 
-@pytest.mark.parametrize("scheme", ["filter-based", "kyra", "match-early"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["filter-based", pytest.param("kyra", marks=pytest.mark.full), pytest.param("match-early", marks=pytest.mark.full)],
+)
 def test_an_accepted_event_arrives_although_the_list_is_in_another_order_afterwards(
     tmp_path: Path, scheme: str
 ) -> None:

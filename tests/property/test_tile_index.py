@@ -253,6 +253,7 @@ def test_keys_and_bitmaps_of_the_wrong_shape_are_refused() -> None:
         index.match(np.zeros((4, 3), np.int64), np.zeros(8, np.uint64))
 
 
+@pytest.mark.full
 def test_portable_kernels_agree_with_a_scan() -> None:
     """The loops that replace compress instructions, forced by a target without them."""
     program = (

@@ -11,6 +11,8 @@ import pytest
 
 from tests.spark.test_spark_java import without_java
 
+pytestmark = pytest.mark.full
+
 HERE = Path(__file__).parent
 CLUSTER = "local-cluster[2,1,1024]"
 VARIABLE = "SIFTCAST_TEST_SPARK_MASTER"

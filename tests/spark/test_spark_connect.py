@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("grpc", reason="needs the packages of Spark Connect: pip install 'siftcast[spark-connect]'")
 from tests.spark.test_spark_java import without_java
 
-pytestmark = [pytest.mark.connect, pytest.mark.embedded]
+pytestmark = [pytest.mark.connect, pytest.mark.embedded, pytest.mark.full]
 
 # One process for all answers: starting the server is most of what this takes.
 CLIENT = """

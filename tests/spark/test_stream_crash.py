@@ -22,6 +22,8 @@ from siftcast.spark.stream_folders import write_once
 from siftcast.spark.stream_journal import Journal
 from siftcast.spark.stream_output import Receipts
 
+pytestmark = pytest.mark.full
+
 SCHEMA = "n long, a long"
 
 
