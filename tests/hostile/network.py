@@ -158,6 +158,27 @@ class HostileNetwork:
             if not line.startswith(_READY):
                 raise NodeFailed(f"{name} did not start")
 
+    async def start_and_kill(self, name: str, changes: int) -> None:
+        """Starts a node and kills it once its data folder has changed so often, or when it is ready."""
+        since, before = len(self.log_of(name)), self._files(name)
+        self._processes[name] = self._spawn(name)
+        while changes and self._processes[name].poll() is None:
+            await asyncio.sleep(0.001)
+            now = self._files(name)
+            if now != before:
+                before, changes = now, changes - 1
+            if any(line["event"] == "ready" for line in self.logged(name, since)):
+                break
+        self.kill(name)
+
+    def _files(self, name: str) -> dict[str, tuple[int, int]]:
+        """The files of a node's data folder, with what tells whether they have changed."""
+        found = {}
+        for path in self.data(name).glob("*"):
+            with suppress(FileNotFoundError):
+                found[path.name] = path.stat().st_size, path.stat().st_mtime_ns
+        return found
+
     def _spawn(self, name: str) -> subprocess.Popen[str]:
         listener = self._listeners[name].fileno()
         command = [sys.executable, "-m", "siftcast", "serve", "--config", str(self._folder / f"{name}.toml")]

@@ -47,7 +47,7 @@ class Published:
 
 @dataclass(slots=True)
 class Subscription:
-    """A subscription and what its one reader has seen."""
+    """A subscription, what its readers have seen, and what the present one was shown."""
 
     name: str
     node: str
@@ -55,6 +55,7 @@ class Subscription:
     durable: bool
     is_known: bool = False
     seen: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
     last: dict[tuple[str, int], int] = field(default_factory=dict)
     """The number of the last event that was read of each publisher in each era."""
 
@@ -109,6 +110,11 @@ class Oracle:
         """A subscription was asked for at a node."""
         self.subscriptions[name] = Subscription(name, node, wants, durable)
 
+    def follows(self, name: str) -> None:
+        """Another reader takes up a subscription: what it is shown may have been shown to the one before."""
+        self.subscriptions[name].shown.clear()
+        self.subscriptions[name].last.clear()
+
     def becomes_known(self, names: Iterable[str]) -> None:
         """From now on whatever these want, wherever it is published, must arrive."""
         for name in names:
@@ -154,7 +160,7 @@ class Oracle:
         if not subscription.wants(event.content):
             self._wrong["unwanted"].append(f"{name} got {id}, which it does not want: {str(event.content)[:200]}")
         self._open.discard((name, id))
-        if id in subscription.seen:
+        if id in subscription.shown:
             if not self._may_repeat(subscription, event):
                 self._wrong["twice"].append(f"{name} got {id} twice")
         elif subscription.durable and event.era == self.era and not self._is_mending:
@@ -164,6 +170,7 @@ class Oracle:
                 self._wrong["out of order"].append(f"{name} got {id} after {after}")
             subscription.last[line] = max(event.number, subscription.last.get(line, 0))
         subscription.seen.add(id)
+        subscription.shown.add(id)
 
     def fails(self, name: str, error: Exception) -> None:
         """A reader's stream ended although nobody wanted that."""

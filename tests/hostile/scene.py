@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.hostile.faults import Fault, make
+from tests.hostile.actions import Fault
+from tests.hostile.faults import make
 from tests.hostile.network import HostileNetwork, Setting
 from tests.hostile.oracle import Oracle, Verdict
 from tests.hostile.traffic import Traffic

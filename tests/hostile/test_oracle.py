@@ -115,6 +115,18 @@ def test_one_publishers_events_may_not_change_places_and_those_of_two_may(oracle
     assert wrong(oracle) == {"out of order"}
 
 
+def test_a_reader_that_follows_another_may_be_shown_the_same_once_and_must_not_miss_anything(oracle: Oracle) -> None:
+    first, second = published(oracle), published(oracle)
+    read(oracle, first, second)
+    oracle.follows("here")
+    read(oracle, first, second, by=("here",))
+    assert wrong(oracle) == set()
+    read(oracle, second, by=("here",))
+    assert wrong(oracle) == {"twice"}
+    published(oracle)
+    assert wrong(oracle) == {"twice", "missing"}
+
+
 def test_a_stream_that_ends_by_itself_is_wrong(oracle: Oracle) -> None:
     read(oracle, published(oracle))
     oracle.fails("here", OSError("gone"))

@@ -1,7 +1,8 @@
 """Publishers and readers that never rest, at all nodes of a hostile network, and the oracle that listens to them.
 
 Each node has a publisher, which publishes one event after the other and now and then many at once, as long as traffic
-flows. Each subscription has one reader, whose stream lasts for the whole run, whatever happens to its connection.
+flows. Each subscription has one reader, whose stream lasts, whatever happens to its connection, until it is told to
+leave; then another takes up the subscription.
 `know` proves that events of every kind get from every node to every subscription: it publishes one of each until it has
 arrived. What a durable subscription wants is required from then on.
 """
@@ -22,7 +23,7 @@ from tests.hostile.oracle import Content, Oracle, Published, Wants
 
 PATIENCE_S = 600.0
 """How long clients wait for a node that is away: longer than any run."""
-_PACE_S = 0.004
+_PACE_S = 0.01
 _ROUND_S = 0.3
 _BURST_MAX = 12
 _DURABLE_BUFFER, _EPHEMERAL_BUFFER = 20, 50_000
@@ -96,6 +97,8 @@ class Traffic:
         self._flowing = asyncio.Event()
         self._busy: set[str] = set()
         self._awake = {name: asyncio.Event() for name in network.names}
+        self._texts: dict[str, str] = {}
+        self._readers: dict[str, tuple[siftcast.Bus, asyncio.Task[None]]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
         self._buses: dict[str, siftcast.Bus] = {}
@@ -126,9 +129,10 @@ class Traffic:
         await self._end()
 
     async def _end(self) -> None:
-        for task in self._tasks:
+        tasks = [*self._tasks, *(task for _, task in self._readers.values())]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._stack.aclose()
 
     async def _connect(self, node: str, name: str) -> siftcast.Bus:
@@ -139,11 +143,34 @@ class Traffic:
 
     async def _subscribe(self, name: str, node: str, text: str, wants: Wants, *, durable: bool) -> None:
         self._oracle.subscribe(name, node, wants, durable=durable)
+        self._texts[name] = text
+        await self._begin_reading(name)
+
+    async def _begin_reading(self, name: str) -> None:
+        subscription = self._oracle.subscriptions[name]
+        node, durable = subscription.node, subscription.durable
         bus = await self._connect(node, f"r-{name}")
         buffer = _DURABLE_BUFFER if durable else _EPHEMERAL_BUFFER
-        stream = bus.subscribe(text, durable=name if durable else None, buffer=buffer)
+        stream = bus.subscribe(self._texts[name], durable=name if durable else None, buffer=buffer)
         await stream.ready()
-        self._tasks.append(asyncio.create_task(self._read_on(name, stream, self._awake[node])))
+        self._readers[name] = bus, asyncio.create_task(self._read_on(name, stream, self._awake[node]))
+
+    def _readers_of(self, node: str) -> list[str]:
+        return [each.name for each in self._oracle.subscriptions.values() if each.node == node]
+
+    async def leave(self, node: str) -> None:
+        """Has the readers of a node hang up."""
+        for name in self._readers_of(node):
+            bus, task = self._readers.pop(name)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await bus.close()
+
+    async def come_back(self, node: str) -> None:
+        """Has others take up their subscriptions."""
+        for name in self._readers_of(node):
+            self._oracle.follows(name)
+            await self._begin_reading(name)
 
     def hold(self, node: str) -> None:
         """Has the readers of a node pause, so that it must keep what they want."""
