@@ -94,4 +94,4 @@ class Together(Fault):
     async def end(self, scene: Scene) -> None:
         await self._inside.end(scene)
         await self._around.end(scene)
-        self.forgets = self._inside.forgets
+        self.forgets = self._around.forgets or self._inside.forgets

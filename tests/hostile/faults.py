@@ -1,7 +1,7 @@
 """All that can happen to a network, by name.
 
     of links             isolate, cut, corrupt, delay, stall, drop or reorder what nodes say to each other; cut,
-                         corrupt, stall or reorder what they say to clients; readers leave
+                         corrupt, stall or reorder what they say to clients; readers leave; filters change
     of processes         kill one, two, all, or one again when it is back, or while it starts; stop all; freeze one
     of configurations    the list of nodes in another order, two addresses exchanged
     of disks             older copies, lost folders, damaged files
@@ -28,6 +28,7 @@ from tests.hostile.link_faults import (
     BadLinks,
     CutAgain,
     CutDoor,
+    FiltersChange,
     ReadersLeave,
     SilentDoor,
     Slow,
@@ -172,6 +173,7 @@ OF_LINKS: dict[str, Make] = {
     "reorder clients": lambda random, names: BadDoor(random, names, lambda proxy: proxy.reorder(_SWAPPED)),
     "stall clients": lambda random, names: SilentDoor(random, names, lambda proxy: proxy.stall(), 1),
     "readers leave": ReadersLeave,
+    "filters change": FiltersChange,
 }
 OF_PROCESSES: dict[str, Make] = {
     "kill": Kill,
@@ -207,9 +209,11 @@ def names_of_faults(*, durable: bool) -> list[str]:
 
 
 def names_of_pairs(*, durable: bool) -> list[str]:
-    """All pairs that can: one that needs the links to settle, or to ask all nodes, cannot strike in the midst."""
+    """All pairs that can: one that needs the links to settle, or clients that answer, cannot strike in the midst."""
     inside = [*OF_PROCESSES, *(name for name in OF_DISKS if durable and "older" not in name)]
-    return [f"{around} + {name}" for around in OF_LINKS for name in inside]
+    pairs = [f"{around} + {name}" for around in OF_LINKS for name in inside]
+    deaf = ("stall clients", "readers leave", "filters change")
+    return pairs + [f"{around} + filters change" for around in OF_LINKS if around not in deaf]
 
 
 def make(name: str, random: Random, names: Sequence[str]) -> Fault:

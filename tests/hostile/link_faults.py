@@ -86,6 +86,14 @@ class ReadersLeave(Fault):
         await scene.traffic.come_back(self.victim)
 
 
+class FiltersChange(Fault):
+    """The subscriptions of a node want something else."""
+
+    async def begin(self, scene: Scene) -> None:
+        self.forgets = True
+        await scene.traffic.change(self.victim)
+
+
 class Slow(Fault):
     """Everything arrives later, on all links, each by its own delay."""
 

@@ -39,6 +39,8 @@ class Published:
     content: Content
     era: int
     started_s: float
+    place: int
+    """How many events were published before it."""
     wanted_by: tuple[str, ...]
     """Durable subscriptions that want it and were known everywhere when it was published."""
     acknowledged_s: float | None = None
@@ -54,6 +56,8 @@ class Subscription:
     wants: Wants
     durable: bool
     is_known: bool = False
+    former: list[Wants] = field(default_factory=list)
+    """What it wanted before; it may get that until what it wants now is known."""
     seen: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
     last: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -98,6 +102,7 @@ class Oracle:
         self._numbers: dict[str, int] = {}
         self._required: set[tuple[str, str]] = set()
         self._open: set[tuple[str, str]] = set()
+        self._known_since: dict[str, int] = {}
         self._went_back: dict[str, int] = {}
         self._is_mending = False
         self._wrong: dict[str, list[str]] = {
@@ -115,10 +120,23 @@ class Oracle:
         self.subscriptions[name].shown.clear()
         self.subscriptions[name].last.clear()
 
+    def replaces(self, name: str, wants: Wants) -> None:
+        """A subscription is about to want something else; what was under way to it need not arrive."""
+        subscription = self.subscriptions[name]
+        subscription.former.append(subscription.wants)
+        subscription.wants, subscription.is_known = wants, False
+        dropped = {each for each in self._open if each[0] == name}
+        self._open -= dropped
+        self._required -= dropped
+        for event in self.events.values():
+            if event.acknowledged_s is None and name in event.wanted_by:
+                event.wanted_by = tuple(each for each in event.wanted_by if each != name)
+
     def becomes_known(self, names: Iterable[str]) -> None:
-        """From now on whatever these want, wherever it is published, must arrive."""
+        """From now on whatever these want, wherever it is published, must arrive, and nothing else may."""
         for name in names:
             self.subscriptions[name].is_known = True
+            self._known_since[name] = len(self.events)
 
     # -- what publishers do ------------------------------------------------------------------------------
 
@@ -129,7 +147,15 @@ class Oracle:
             each.name for each in self.subscriptions.values() if each.durable and each.is_known and each.wants(content)
         )
         event = Published(
-            f"{publisher}-{number}", publisher, number, node, dict(content), self.era, self._clock(), wanted_by
+            f"{publisher}-{number}",
+            publisher,
+            number,
+            node,
+            dict(content),
+            self.era,
+            self._clock(),
+            len(self.events),
+            wanted_by,
         )
         self.events[event.id] = event
         return event
@@ -157,7 +183,7 @@ class Oracle:
             return
         if not _is_same(content, event.content):
             self._wrong["altered"].append(f"{name} got {id} as {str(content)[:200]}, not {str(event.content)[:200]}")
-        if not subscription.wants(event.content):
+        if not self._may_get(subscription, event):
             self._wrong["unwanted"].append(f"{name} got {id}, which it does not want: {str(event.content)[:200]}")
         self._open.discard((name, id))
         if id in subscription.shown:
@@ -202,6 +228,13 @@ class Oracle:
         if not known:
             for each in self.subscriptions.values():
                 each.is_known = False
+
+    def _may_get(self, subscription: Subscription, event: Published) -> bool:
+        """Whether a subscription wants an event, or wanted it before what it wants now was known."""
+        if subscription.wants(event.content):
+            return True
+        is_late = subscription.is_known and event.place >= self._known_since[subscription.name]
+        return not is_late and any(wanted(event.content) for wanted in subscription.former)
 
     def _may_repeat(self, subscription: Subscription, event: Published) -> bool:
         """Whether a disk may have forgotten that the event was shown: its node's, or any for an ephemeral one."""

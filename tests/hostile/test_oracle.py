@@ -127,6 +127,20 @@ def test_a_reader_that_follows_another_may_be_shown_the_same_once_and_must_not_m
     assert wrong(oracle) == {"twice", "missing"}
 
 
+def test_a_subscription_that_is_replaced_may_get_what_it_wanted_until_the_new_filter_is_known(oracle: Oracle) -> None:
+    read(oracle, published(oracle))
+    published(oracle)
+    oracle.replaces("here", lambda content: content["value"] == 99)
+    read(oracle, published(oracle), by=("here", "there"))
+    oracle.becomes_known(["here"])
+    assert {each.split()[0] for each in oracle.verdict().missing} == {"there"}
+    assert oracle.verdict().wrong["unwanted"] == ()
+    read(oracle, published(oracle))
+    assert len(oracle.verdict().wrong["unwanted"]) == 1
+    published(oracle, value=99)
+    assert {each.split()[0] for each in oracle.verdict().missing} == {"here", "there"}
+
+
 def test_a_stream_that_ends_by_itself_is_wrong(oracle: Oracle) -> None:
     read(oracle, published(oracle))
     oracle.fails("here", OSError("gone"))

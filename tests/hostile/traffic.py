@@ -18,6 +18,7 @@ from typing import Self
 import siftcast
 from siftcast import Event
 from siftcast.model.errors import SiftcastError
+from siftcast.runtimes.live.errors import ConnectionLost
 from tests.hostile.network import HostileNetwork
 from tests.hostile.oracle import Content, Oracle, Published, Wants
 
@@ -60,12 +61,13 @@ PROBED: tuple[int | None, ...] = (0, 120, 249, 380, 499, 501, 650, 780, 930, 999
 
 def drawn(random: Random, value: int | None) -> dict[str, object]:
     """The content of an event; None is an attribute that is not there."""
+    length = random.choice((0, 5, 40, 300, 300, 1_000, 3_000)) if random.random() > 0.02 else 20_000
     content: dict[str, object] = {
         "kind": random.choice(KINDS),
         "word": random.choice(WORDS),
         "price": random.random(),
         "firm": random.random() < 0.5,
-        "text": "".join(random.choices("abc äöü", k=random.choice((0, 5, 40, 40, 300, 3_000)))),
+        "text": "".join(random.choices("abc äöü", k=length)),
     }
     return content if value is None else {"value": value, **content}
 
@@ -98,6 +100,7 @@ class Traffic:
         self._busy: set[str] = set()
         self._awake = {name: asyncio.Event() for name in network.names}
         self._texts: dict[str, str] = {}
+        self._streams: dict[str, siftcast.EventStream] = {}
         self._readers: dict[str, tuple[siftcast.Bus, asyncio.Task[None]]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
@@ -153,6 +156,7 @@ class Traffic:
         buffer = _DURABLE_BUFFER if durable else _EPHEMERAL_BUFFER
         stream = bus.subscribe(self._texts[name], durable=name if durable else None, buffer=buffer)
         await stream.ready()
+        self._streams[name] = stream
         self._readers[name] = bus, asyncio.create_task(self._read_on(name, stream, self._awake[node]))
 
     def _readers_of(self, node: str) -> list[str]:
@@ -171,6 +175,20 @@ class Traffic:
         for name in self._readers_of(node):
             self._oracle.follows(name)
             await self._begin_reading(name)
+
+    async def change(self, node: str) -> None:
+        """Has the subscriptions of a node want something else; asks again if a connection is lost meanwhile."""
+        for name in self._readers_of(node):
+            place = [text for text, _ in WANTED].index(self._texts[name])
+            text, wants = WANTED[(place + 1) % len(WANTED)]
+            self._oracle.replaces(name, wants)
+            self._texts[name] = text
+            while True:
+                try:
+                    await self._streams[name].replace(text)
+                    break
+                except ConnectionLost:
+                    continue
 
     def hold(self, node: str) -> None:
         """Has the readers of a node pause, so that it must keep what they want."""

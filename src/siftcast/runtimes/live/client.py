@@ -207,6 +207,8 @@ class Bus:
         self._count += 1
         wanted = as_filter(filter)
         if durable is not None:
+            if type(durable) is not str or not (policy is None or isinstance(policy, QueuePolicy)):
+                raise SubscriptionError(f"durable is a name and policy a QueuePolicy, not {durable!r} and {policy!r}")
             inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
         elif start is not None or since is not None or policy is not None:
             raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")

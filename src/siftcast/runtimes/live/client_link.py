@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from siftcast.model.errors import SiftcastError
+from siftcast.model.errors import EventError, SiftcastError
 from siftcast.runtimes.live.connection import Connection, Outbox, Watch
 from siftcast.runtimes.live.errors import ConnectionLost, DamagedFrame, FrameError, VersionError, failure_error
 from siftcast.runtimes.live.frames import (
@@ -29,12 +29,15 @@ from siftcast.runtimes.live.frames import (
     Frame,
     Heartbeat,
     Hello,
+    Publish,
     Published,
     Reject,
     Subscribed,
     Welcome,
+    encode_frame,
     publish_frame,
 )
+from siftcast.runtimes.live.framing import HEADER_BYTES
 from siftcast.runtimes.live.received import Inbox
 from siftcast.runtimes.live.tls import Dial
 
@@ -105,6 +108,8 @@ class ClientLink:
         self._room: asyncio.Event = asyncio.Event()
         self._room.set()
         self._failure: SiftcastError | None = None
+        self._frame_bytes_max = self._event_bytes_max = FRAME_BYTES_MAX
+        """What the node takes at once. More would end the connection, and be sent again over the next, for ever."""
         self._full: Inbox | None = None
         self._watch = Watch(loop, 1_000.0)
         self._outbox = Outbox(loop)
@@ -129,6 +134,7 @@ class ClientLink:
             link.connection.abort("given up")
             raise
         link.connection.frame_bytes_max = max(FRAME_BYTES_MAX, welcome.frame_bytes_max)
+        link._frame_bytes_max, link._event_bytes_max = welcome.frame_bytes_max, welcome.event_bytes_max
         link._watch.interval_ms = welcome.heartbeat_ms
         link._watch.add(link.connection)
         return link
@@ -142,9 +148,18 @@ class ClientLink:
         if self.is_closed:
             future.set_exception(self._lost())
             return future
+        frame = make(self._count)
+        if isinstance(frame, Publish) and len(bytes(frame.event)) > self._event_bytes_max:
+            future.set_exception(self._too_large(bytes(frame.event)))
+            return future
+        data = encode_frame(frame)
+        if len(data) - HEADER_BYTES > self._frame_bytes_max:
+            problem = f"a request of {len(data):,} bytes; the node takes {self._frame_bytes_max:,} at once"
+            future.set_exception(FrameError(problem))
+            return future
         self._pending[self._count] = future
         self._send_acknowledged()  # what is asked for may be to hear no more of the subscription
-        self.connection.send(make(self._count))
+        self.connection.send_bytes(data)
         if self._full is not None:  # somebody waits for an answer, so reading must go on
             self.connection.resume_reading()
         return future
@@ -155,6 +170,9 @@ class ClientLink:
         for event in events:
             number = number % _REQUEST_MAX + 1
             window.begin(number, event)
+            if len(event) > self._event_bytes_max:
+                window.answer(number, self._too_large(event))
+                continue
             pending[number] = window
             frames.append(publish_frame(number, event, durable=durable))
         self._count = number
@@ -164,6 +182,9 @@ class ClientLink:
         self.connection.send_bytes(b"".join(frames))
         if self._full is not None:
             self.connection.resume_reading()
+
+    def _too_large(self, event: bytes) -> EventError:
+        return EventError(f"the event has {len(event):,} bytes, the limit is {self._event_bytes_max:,}")
 
     async def request(self, make: Callable[[int], Frame]) -> Any:
         """Sends a request, and waits for its answer and for room if much is waiting to be sent."""
@@ -310,13 +331,15 @@ class ClientLink:
         if not self._welcome.done():
             self._welcome.set_exception(error)
             self._welcome.exception()  # looked at, should nobody else do so
-        self._fail_pending(error if isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
+        # What the node could not read it will not read the next time either; all else may be asked again.
+        is_final = isinstance(error, FrameError) and not isinstance(error, DamagedFrame)
+        self._fail_pending(error if is_final or isinstance(error, ConnectionLost) else ConnectionLost(str(error)))
 
     def _lost(self) -> ConnectionLost:
         """What whoever asks is told once the connection is closed: it may be asked again, over another one."""
         return ConnectionLost(str(self._failure or "the connection is closed"))
 
-    def _fail_pending(self, error: ConnectionLost) -> None:
+    def _fail_pending(self, error: SiftcastError) -> None:
         pending, self._pending = self._pending, {}
         for request, asked in pending.items():
             _fail(request, asked, error)

@@ -22,7 +22,7 @@ from typing import Protocol, cast
 from zlib import crc32
 
 from siftcast.model.errors import SiftcastError
-from siftcast.runtimes.live.errors import DamagedFrame, FrameError, VersionError
+from siftcast.runtimes.live.errors import ConnectionLost, DamagedFrame, FrameError, VersionError
 from siftcast.runtimes.live.frames import (
     FRAME_BYTES_MAX,
     VERSION,
@@ -185,7 +185,7 @@ class Connection(asyncio.Protocol):
             if self._on_defect is None:
                 raise
             self._on_defect(error)
-            self.fail(FrameError("a defect of this node; its log says more"))
+            self.fail(ConnectionLost("a defect of this node; its log says more"))
 
     def _read(self, data: bytes) -> None:
         start, end, needed = 0, len(data), HEADER_BYTES

@@ -197,14 +197,14 @@ class Node:
 
     def _fail(self, stimulus: Stimulus, error: Exception) -> None:
         """The protocol is not to be trusted any more: ends this life, and begins another."""
-        times = self._set_aside.note(stimulus)
         self._down = True
+        if isinstance(stimulus, Started):  # whoever starts the node says what it is
+            raise error
+        times = self._set_aside.note(stimulus)
         kind = type(stimulus).__name__
         self.log.error("defect", error=f"{type(error).__name__}: {error}", stimulus=kind, times=times, exc_info=error)
         if times == STOPS_MAX:
             self.log.error("input set aside", stimulus=kind, times=times, content=repr(stimulus)[:_SHOWN_MAX])
-        if isinstance(stimulus, Started):
-            raise error
         if self._restart is None and not self._stopped:
             self._restart = self.loop.create_task(self._begin_again())
 
