@@ -1,6 +1,7 @@
 """Runs the benchmarks: `python -m benchmarks [GROUP …] [--quick] [--json FILE] [--markdown FILE]`.
 
-A missed goal is reported, not punished; a wrong answer ends the run with status 1.
+A missed goal is reported, not punished, but for those that are required (`limits`): these and wrong answers end the
+run with status 1.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def main() -> int:
         report.write_json(options.json)
     if options.markdown:
         options.markdown.write_text(report.to_markdown(), encoding="utf-8")
-    return 0
+    for result in report.failed:
+        sys.stderr.write(f"FAILED {result.name}: {result.shown}, goal {result.goal_shown}; {result.note}\n")
+    return 1 if report.failed else 0
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

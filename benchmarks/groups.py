@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from benchmarks.report import Comparison, Result
     from benchmarks.settings import Settings
 
-GROUPS = ("matching", "updates", "language", "cliffs", "simulation", "live", "clustering", "curves")
+GROUPS = (
+    "matching", "updates", "language", "cliffs", "limits", "covering", "first_use", "simulation", "live", "clustering",
+    "curves",
+)  # fmt: skip
 USUAL_GROUPS = GROUPS[:-2]  # clustering starts Spark and takes minutes, curves write figures: only when named
 
 

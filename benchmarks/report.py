@@ -26,6 +26,7 @@ class Result:
     better: Better
     goal: float | None = None
     note: str = ""
+    required: bool = False  # whether missing the goal makes the whole run fail
 
     @property
     def verdict(self) -> str:
@@ -68,13 +69,26 @@ class Report:
         self.console.print(f"[dim]{perf_counter() - self.started:6.1f} s[/dim]  {message}")
 
     def add(
-        self, name: str, value: float, unit: str, better: Better, *, goal: float | None = None, note: str = ""
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        better: Better,
+        *,
+        goal: float | None = None,
+        note: str = "",
+        required: bool = False,
     ) -> None:
         """Takes down one number."""
-        result = Result(name, value, unit, better, goal, note)
+        result = Result(name, value, unit, better, goal, note, required)
         self.results.append(result)
         beside = f"   goal {result.goal_shown}: {result.verdict}" if goal is not None else ""
         self.progress(f"  {name}: {result.shown}{beside}")
+
+    @property
+    def failed(self) -> list[Result]:
+        """What missed a goal that is required."""
+        return [result for result in self.results if result.required and result.verdict == "missed"]
 
     def compare(self, comparison: Comparison) -> None:
         """Takes down everybody's times on one workload."""
@@ -110,7 +124,7 @@ class Report:
         content = {
             "machine": asdict(self.machine),
             "results": [
-                {key: value for key, value in asdict(result).items() if value not in (None, "")}
+                {key: value for key, value in asdict(result).items() if value not in (None, "") and key != "required"}
                 for result in self.results
             ],
             "comparisons": [asdict(comparison) for comparison in self.comparisons],

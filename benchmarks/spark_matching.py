@@ -12,8 +12,10 @@ beside `match_batch` itself stands the loop that the workers run, `match_batch` 
 on one core and divided by the number of cores, which favours them. What is left is Spark's: lists of the same sizes
 that are ready-made, sent by workers that match nothing, show what it takes to accept such a result.
 
-Run it alone: `python -m benchmarks.spark_matching [W1] [W3] [W2] [--quick]`. Inside `python -m benchmarks` everything
-is held to one thread. The quick sizes show that it works; at these sizes Spark is all start-up.
+E and P ask about columns (`spark_columns`).
+
+Run it alone: `python -m benchmarks.spark_matching [W1] [W3] [W2] [E] [P] [--quick]`. Inside `python -m benchmarks`
+everything is held to one thread. The quick sizes show that it works; at these sizes Spark is all start-up.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from benchmarks.exactness import check_equal
 from benchmarks.peers.predicate_loop import call_all
 from benchmarks.report import Comparison, Report
 from benchmarks.settings import Settings
+from benchmarks.spark_columns import measure_equal_keys, measure_payload
 from siftcast import Filter, Matcher
 
 if TYPE_CHECKING:
@@ -76,6 +79,10 @@ def run(settings: Settings, report: Report, names: Sequence[str] = ()) -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             _measure(case, spark, Path(folder), report)
+    for name, measure in {"E": measure_equal_keys, "P": measure_payload}.items():
+        if not names or name in names:
+            with tempfile.TemporaryDirectory() as folder:
+                measure(settings, spark, Path(folder), report)
 
 
 def cases(settings: Settings) -> list[Case]:
@@ -282,8 +289,8 @@ def main() -> int:
     np.seterr(all="raise")
     report = Report(this_machine())
     names = [argument for argument in sys.argv[1:] if argument != "--quick"]
-    if unknown := set(names) - {"W1", "W2", "W3"}:
-        sys.exit(f"no workload {', '.join(sorted(unknown))}; there are W1, W2 and W3")
+    if unknown := set(names) - {"W1", "W2", "W3", "E", "P"}:
+        sys.exit(f"no workload {', '.join(sorted(unknown))}; there are W1, W2, W3, E and P")
     run(Settings(quick="--quick" in sys.argv[1:]), report, names)
     report.print_tables(Console() if sys.stdout.isatty() else Console(width=160))
     return 0

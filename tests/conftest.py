@@ -1,8 +1,8 @@
 """What every test shares: how hard Hypothesis tries, and where the shared data lies.
 
 The default profile is derandomised, so that a red run is the same red on every machine; `make soak` looks
-for new counterexamples at random. Neither sets a deadline: a first call may compile a kernel, and timings
-belong in the benchmarks.
+for new counterexamples at random. Neither sets a deadline: timings belong in the benchmarks. Kernels are there before
+the first test, so that none sees another engine on a machine that compiles them than on one that has them.
 """
 
 import os
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from siftcast.matching import wait_until_prepared
 
 settings.register_profile("default", max_examples=60, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
@@ -21,6 +23,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels() -> None:
+    wait_until_prepared()
 
 
 @pytest.fixture(scope="session")

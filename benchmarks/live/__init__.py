@@ -2,6 +2,7 @@
 
     load.py            the load, the same for all     brokers.py     what a broker must do
     siftcast_nodes.py  rabbitmq.py  nats_server.py    the brokers
+    kept_events.py     a node that starts with much to keep
     libraries.py       programs in Python, with our client and with nats-py
 
 A thousand connections have one filter each, and an event matches ten of them. Filters are equalities, because a headers
@@ -17,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.live.brokers import Broker
+from benchmarks.live.kept_events import exponent, smaller, start_with
 from benchmarks.live.load import MATCHES, Load, Rate
 from benchmarks.live.siftcast_nodes import DurableNode, SiftcastNodes, ready_s
 from benchmarks.report import Report
@@ -27,6 +29,7 @@ GOAL_READY_S = 2.0
 GOAL_RABBIT, GOAL_RABBIT_CPU, GOAL_RABBIT_DURABLE = 10.0, 25.0, 5.0
 GOAL_NATS, GOAL_ONE_TOPIC = 3.0, 1.0
 GOAL_DURABLE_S, GOAL_P99_MS, GOAL_P99_BUSY_MS = 20_000.0, 10.0, 50.0
+GOAL_KEPT_S, GOAL_KEPT_GROWTH, GOAL_COUNTED = 30.0, 1.3, 1.0
 ROUNDS, OVERLAY_NODES = 3, 8
 WINDOW = 1_000
 
@@ -37,6 +40,7 @@ def run(settings: Settings, report: Report) -> None:
     what = f"{subscribers:,} filters and connections, {MATCHES} matches"
     report.progress(f"live: {what}")
     report.add("live node, until it is ready", ready_s(), "s", "lower", goal=GOAL_READY_S, note="as a process")
+    _measure_starts(report, settings.size(1_000_000, 60_000))
     ours = _measure_ours(report, subscribers, seconds, what)
     with DurableNode() as node:
         durable = run_loop(_rate(node, subscribers, seconds))
@@ -48,6 +52,27 @@ def run(settings: Settings, report: Report) -> None:
     with SiftcastNodes(OVERLAY_NODES) as overlay:
         held = run_loop(_rate(overlay, subscribers, seconds))
     _add_rate(report, f"live overlay of {OVERLAY_NODES} nodes", held, "filter-based, subscribers at all nodes")
+
+
+def _measure_starts(report: Report, events: int) -> None:
+    report.progress(f"live: a node that starts with {events:,} kept events")
+    empty, small, large = (start_with(count) for count in (0, smaller(events), events))
+    what = f"{events:,} events of 200 bytes wait"
+    taken = large.resident_bytes - empty.resident_bytes
+    report.add("live node, kept events, until it is ready", large.ready_s, "s", "lower", goal=GOAL_KEPT_S, note=what)
+    report.add("live node, kept events, CPU of the start", large.cpu_s, "s", "lower", note=what)
+    report.add(
+        "live node, kept events, growth of that CPU", exponent(large, small, empty), "", "lower", goal=GOAL_KEPT_GROWTH,
+        note="exponent; 1 is in proportion",
+    )  # fmt: skip
+    report.add("live node, kept events, memory an event", taken / events, "bytes", "lower", note=what)
+    report.add(
+        "live node, kept events, peak an event", (large.peak_bytes - empty.peak_bytes) / events, "bytes", "lower"
+    )
+    report.add(
+        "live node, kept events, kept_bytes beside memory", large.kept_bytes / taken, "x", "higher", goal=GOAL_COUNTED,
+        note="what kept_bytes_max counts",
+    )  # fmt: skip
 
 
 def _measure_ours(report: Report, subscribers: int, seconds: float, what: str) -> Rate:

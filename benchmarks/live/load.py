@@ -18,7 +18,7 @@ from benchmarks.live.brokers import Attributes, Broker, Subscriber, Wanted, conn
 MATCHES = 10
 _CHUNK = 50
 _WAIT_S = 60.0
-_HEADLINE = "a headline that fills the event up to two hundred bytes, as JSON has it, more or less"
+HEADLINE = "a headline that fills the event up to two hundred bytes, as JSON has it, more or less"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +161,4 @@ def attributes_of(number: int, group: int) -> Attributes:
     """The event of this number."""
     # From 100,000 on, numbers have one size both as text and in msgpack.
     facts = {"exchange": "NYSE", "side": "buy", "price": 88.5, "number": 100_000 + number % 800_000}
-    return {"symbol": f"S{group:04}", **facts, "headline": _HEADLINE}
+    return {"symbol": f"S{group:04}", **facts, "headline": HEADLINE}

@@ -6,71 +6,171 @@ m = sc.Matcher()
 m.add("sub-1", sc.Filter.parse("symbol = 'IBM' AND price < 95"))
 m.match({"symbol": "IBM", "price": 88})        # ['sub-1']
 
-`connect`, `connect_sync` and what comes with them are imported when they are first used, so that matching alone does
-not load the network.
+Everything is imported when it is first used: matching alone does not load the network, and the `siftcast` command has
+begun, and can be interrupted in order, before anything that takes long is loaded. The class of every code
+of errors can be imported from here; `docs/errors.md` lists them.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from siftcast.matching import Matcher
-from siftcast.model import (
-    Attribute,
-    Event,
-    Explanation,
-    Filter,
-    FilterLimits,
-    Schema,
-    SiftcastError,
-    Subscription,
-)
-
 if TYPE_CHECKING:
+    from siftcast.matching import Matcher
+    from siftcast.model import (
+        ArgumentError,
+        Attribute,
+        ClusteringError,
+        DataError,
+        EngineError,
+        Event,
+        EventError,
+        Explanation,
+        Filter,
+        FilterError,
+        FilterLimitError,
+        FilterLimits,
+        FilterSyntaxError,
+        FilterTypeError,
+        Schema,
+        SchemaError,
+        SiftcastError,
+        Subscription,
+        SubscriptionError,
+        TopologyFileError,
+        UnderlayError,
+        WorkloadError,
+    )
+    from siftcast.model.toml_files import TomlFileError as TomlFileError
+    from siftcast.overlays.contract import QueuePolicy as QueuePolicy
+    from siftcast.overlays.durability.errors import NotDurableError as NotDurableError
+    from siftcast.overlays.durability.errors import RestoreError as RestoreError
+    from siftcast.overlays.reuse import ReuseUnsafeError as ReuseUnsafeError
+    from siftcast.overlays.schemes import SchemeError as SchemeError
     from siftcast.runtimes.live.client import Bus as Bus
     from siftcast.runtimes.live.client import connect as connect
+    from siftcast.runtimes.live.errors import ConfigurationError as ConfigurationError
+    from siftcast.runtimes.live.errors import ConnectionLost as ConnectionLost
+    from siftcast.runtimes.live.errors import DamagedFrame as DamagedFrame
+    from siftcast.runtimes.live.errors import DurabilityUnavailable as DurabilityUnavailable
+    from siftcast.runtimes.live.errors import Forbidden as Forbidden
+    from siftcast.runtimes.live.errors import FrameError as FrameError
+    from siftcast.runtimes.live.errors import LiveError as LiveError
+    from siftcast.runtimes.live.errors import NetworkMismatch as NetworkMismatch
+    from siftcast.runtimes.live.errors import Refused as Refused
+    from siftcast.runtimes.live.errors import SlowConsumer as SlowConsumer
+    from siftcast.runtimes.live.errors import StoreError as StoreError
+    from siftcast.runtimes.live.errors import Superseded as Superseded
+    from siftcast.runtimes.live.errors import Unauthorised as Unauthorised
+    from siftcast.runtimes.live.errors import UntrustedNode as UntrustedNode
+    from siftcast.runtimes.live.errors import VersionError as VersionError
     from siftcast.runtimes.live.received import EventStream as EventStream
     from siftcast.runtimes.live.received import ReceivedEvent as ReceivedEvent
     from siftcast.runtimes.live.sync_client import SyncBus as SyncBus
     from siftcast.runtimes.live.sync_client import connect_sync as connect_sync
+    from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
+    from siftcast.runtimes.sim.errors import SimulationError as SimulationError
+    from siftcast.spark.errors import SparkError as SparkError
 
 __version__ = "0.1.0"
 
 _LATER = {
-    "Bus": "siftcast.runtimes.live.client",
-    "EventStream": "siftcast.runtimes.live.received",
-    "ReceivedEvent": "siftcast.runtimes.live.received",
-    "SyncBus": "siftcast.runtimes.live.sync_client",
-    "connect": "siftcast.runtimes.live.client",
-    "connect_sync": "siftcast.runtimes.live.sync_client",
-}
+    name: module
+    for module, names in {
+        "siftcast.matching": ("Matcher",),
+        "siftcast.model": (
+            "ArgumentError", "Attribute", "ClusteringError", "DataError", "EngineError", "Event", "EventError",
+            "Explanation", "Filter", "FilterError", "FilterLimitError", "FilterLimits", "FilterSyntaxError",
+            "FilterTypeError", "Schema", "SchemaError", "SiftcastError", "Subscription", "SubscriptionError",
+            "TopologyFileError", "UnderlayError", "WorkloadError",
+        ),
+        "siftcast.model.toml_files": ("TomlFileError",),
+        "siftcast.overlays.contract": ("QueuePolicy",),
+        "siftcast.overlays.durability.errors": ("NotDurableError", "RestoreError"),
+        "siftcast.overlays.reuse": ("ReuseUnsafeError",),
+        "siftcast.overlays.schemes": ("SchemeError",),
+        "siftcast.runtimes.live.client": ("Bus", "connect"),
+        "siftcast.runtimes.live.errors": (
+            "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
+            "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "Unauthorised",
+            "UntrustedNode", "VersionError",
+        ),
+        "siftcast.runtimes.live.received": ("EventStream", "ReceivedEvent"),
+        "siftcast.runtimes.live.sync_client": ("SyncBus", "connect_sync"),
+        "siftcast.runtimes.sim.errors": ("ScenarioError", "SimulationError"),
+        "siftcast.spark.errors": ("SparkError",),
+    }.items()
+    for name in names
+}  # fmt: skip
+
+_ROOMS = ("matching", "model", "testing")
 
 
 def __getattr__(name: str) -> object:
-    if name == "testing":
-        return import_module("siftcast.testing")
+    if name in _ROOMS:
+        return import_module(f"siftcast.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'siftcast' has no attribute '{name}'")
-    return getattr(import_module(_LATER[name]), name)
+    found: object = getattr(import_module(_LATER[name]), name)
+    globals()[name] = found  # the next time it is found without asking here
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER, "testing"])
+    return sorted([*globals(), *_LATER, *_ROOMS])
 
 
+# SparkError can be imported as well, but not with a star: it takes the packages of siftcast[spark].
 __all__ = [
+    "ArgumentError",
     "Attribute",
     "Bus",
+    "ClusteringError",
+    "ConfigurationError",
+    "ConnectionLost",
+    "DamagedFrame",
+    "DataError",
+    "DurabilityUnavailable",
+    "EngineError",
     "Event",
+    "EventError",
     "EventStream",
     "Explanation",
     "Filter",
+    "FilterError",
+    "FilterLimitError",
     "FilterLimits",
+    "FilterSyntaxError",
+    "FilterTypeError",
+    "Forbidden",
+    "FrameError",
+    "LiveError",
     "Matcher",
+    "NetworkMismatch",
+    "NotDurableError",
+    "QueuePolicy",
     "ReceivedEvent",
+    "Refused",
+    "RestoreError",
+    "ReuseUnsafeError",
+    "ScenarioError",
     "Schema",
+    "SchemaError",
+    "SchemeError",
     "SiftcastError",
+    "SimulationError",
+    "SlowConsumer",
+    "StoreError",
     "Subscription",
+    "SubscriptionError",
+    "Superseded",
     "SyncBus",
+    "TomlFileError",
+    "TopologyFileError",
+    "Unauthorised",
+    "UnderlayError",
+    "UntrustedNode",
+    "VersionError",
+    "WorkloadError",
     "connect",
     "connect_sync",
 ]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -66,7 +67,7 @@ def test_a_dry_run_publishes_nothing_and_a_trace_tells_what_was(
 ) -> None:
     url, token = served
     event: dict[str, object] = {"event_id": "e-1", "price": 88}
-    assert publish(monkeypatch, event, "--to", url, "--dry-run") == 2
+    assert publish(monkeypatch, event, "--at", url, "--dry-run") == 2
     assert "shows no token" in capsys.readouterr().err
     monkeypatch.setenv("SIFTCAST_TOKEN", token)
     subscriber = subprocess.Popen(
@@ -78,15 +79,15 @@ def test_a_dry_run_publishes_nothing_and_a_trace_tells_what_was(
     with subscriber:
         assert subscriber.stderr is not None
         assert "subscribed" in subscriber.stderr.readline()
-        assert publish(monkeypatch, event, "--to", url, "--dry-run") == 0
+        assert publish(monkeypatch, event, "--at", url, "--dry-run") == 0
         said = capsys.readouterr().out
         assert "would reach 1 of the subscriptions at node" in said
         assert "✓ price < 95   (price is 88)" in said
-        assert publish(monkeypatch, {"price": 99}, "--to", url, "--dry-run") == 0
+        assert publish(monkeypatch, {"price": 99}, "--at", url, "--dry-run") == 0
         assert "✗ price < 95   (price is 99)" in capsys.readouterr().out
         assert main(["trace", "e-1", "--at", url]) == 1
         assert "no node remembers" in capsys.readouterr().out
-        assert publish(monkeypatch, event, "--to", url) == 0
+        assert publish(monkeypatch, event, "--at", url) == 0
         assert json.loads(subscriber.communicate(timeout=60)[0]) == event
     capsys.readouterr()
     assert main(["trace", "e-1", "--at", url]) == 0
@@ -95,3 +96,15 @@ def test_a_dry_run_publishes_nothing_and_a_trace_tells_what_was(
     assert "delivered at node to 1" in said
     assert main(["trace", "e-1", "--at", url, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["deliveries"][0]["count"] == 1
+
+
+def test_the_trace_that_publish_tells_finds_the_event(
+    served: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIFTCAST_URL", served[0])
+    monkeypatch.setenv("SIFTCAST_TOKEN", served[1])
+    for id in ("-x", "--help", "-1", "it's 5"):
+        assert publish(monkeypatch, {"event_id": id}) == 0
+        told = capsys.readouterr().out.partition("; siftcast ")[2].removesuffix(" shows its way\n")
+        assert main(shlex.split(told)) == 0
+        assert "published at node" in capsys.readouterr().out

@@ -109,7 +109,7 @@ async def test_what_a_node_refuses_is_raised_with_its_kind() -> None:
         with pytest.raises(EventError, match="cannot be kept or sent"):
             await bus.publish({"x": "\ud800"})
         async with bus.subscribe("x = 1") as stream:
-            with pytest.raises(siftcast.SiftcastError, match="1 subscriptions"):
+            with pytest.raises(siftcast.SiftcastError, match="subscriptions_max in"):
                 await bus.subscribe("x = 2").ready()
             await bus.publish({"x": 1})
             assert (await anext(stream))["x"] == 1

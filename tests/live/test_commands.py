@@ -71,13 +71,13 @@ def test_what_is_published_is_printed_where_it_is_wanted(served: Served, tmp_pat
     reader = subscribed(served.url, "symbol = 'IBM' OR price = 90", 3)
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     if kind == "standard input":
-        publisher = start("publish", "--to", served.url, stdin=subprocess.PIPE)
+        publisher = start("publish", "--at", served.url, stdin=subprocess.PIPE)
         said, _ = publisher.communicate(text, timeout=60)
     else:
         path = tmp_path / f"events.{kind}"
         rows = [["symbol", "price"], *([event["symbol"], str(event["price"])] for event in EVENTS)]
         path.write_text(text if kind == "jsonl" else "".join(",".join(map(str, row)) + "\n" for row in rows))
-        publisher = start("publish", str(path), "--to", served.url)
+        publisher = start("publish", str(path), "--at", served.url)
         said, _ = finish(publisher)
     assert publisher.returncode == 0
     assert said.startswith("3 events published")
@@ -89,7 +89,7 @@ def test_what_is_published_is_printed_where_it_is_wanted(served: Served, tmp_pat
 def test_rows_that_are_no_events_are_rejected_with_a_reason(served: Served, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"x": 1}\nnot json\n{"x": 2}\n')
-    publisher = start("publish", str(path), "--to", served.url)
+    publisher = start("publish", str(path), "--at", served.url)
     out, error = finish(publisher)
     assert publisher.returncode == 1
     assert out.startswith("2 events published")
@@ -101,7 +101,7 @@ def test_rows_that_are_no_events_are_rejected_with_a_reason(served: Served, tmp_
 def test_rows_with_values_that_cannot_be_sent_are_rejected_with_a_reason(served: Served, tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     pq.write_table(pa.table({"x": [1, 2, 3], "at": [None, clock(12), None]}), path)
-    publisher = start("publish", str(path), "--to", served.url)
+    publisher = start("publish", str(path), "--at", served.url)
     out, error = finish(publisher)
     assert publisher.returncode == 1
     assert out.startswith("2 events published")
@@ -151,9 +151,11 @@ def test_a_node_stops_also_while_its_kernels_are_compiled(tmp_path: Path) -> Non
     ("arguments", "told"),
     [
         (["serve", "--config", "missing.toml"], "siftcast serve --example"),
-        (["publish", "missing.jsonl", "--to", "siftcast://127.0.0.1:1"], "no such file"),
+        (["publish", "missing.jsonl", "--at", "siftcast://127.0.0.1:1"], "no such file"),
         (["publish", "events.xml"], "must end in"),
         (["subscribe", "price <", "--at", "siftcast://127.0.0.1:1"], "expected"),
+        (["subscribe", "TRUE", "--count", "0", "--at", "siftcast://127.0.0.1:1"], "take 1 or more"),
+        (["subscribe", "TRUE", "--count", "-1", "--durable", "d", "--at", "siftcast://127.0.0.1:1"], "take 1 or more"),
         (["subscriptions", "--at", "localhost"], "is no address"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.model import EventError, SubscriptionError
-from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.errors import FrameError, Refused
 from siftcast.runtimes.live.frames import EndDurable, Subscribe
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
@@ -42,7 +42,7 @@ async def test_a_filter_that_no_frame_holds_is_refused_and_others_go_on() -> Non
 @on_loop
 async def test_a_name_that_is_none_is_refused_at_once(name: Any) -> None:
     async with running() as node, siftcast.connect(url_of(node), timeout_s=60) as bus:
-        with pytest.raises(SubscriptionError, match="durable is a name"):
+        with pytest.raises(SubscriptionError, match="cannot name a durable subscription"):
             bus.subscribe("n = 1", durable=name)
         assert await bus.publish({"n": 1})
 
@@ -54,3 +54,22 @@ async def test_what_a_node_cannot_read_is_not_sent_again_for_ever() -> None:
             await bus._link.request(lambda number: EndDurable(number, 5))  # type: ignore[union-attr, arg-type]
         assert await bus.publish({"n": 1})
         assert node._session_count == 2
+
+
+@on_loop
+async def test_a_client_whose_name_is_too_long_is_refused_at_once_and_calls_once() -> None:
+    async with running() as node:
+        calls = 0
+        admit = node.admit
+
+        def counted(*given: Any) -> None:
+            nonlocal calls
+            calls += 1
+            admit(*given)
+
+        node.admit = counted  # type: ignore[assignment, method-assign]
+        with pytest.raises(Refused, match="257 characters; the limit is 256"):
+            await siftcast.connect(url_of(node), name="c" * 257, timeout_s=1).__aenter__()
+        assert calls == 1
+        async with siftcast.connect(url_of(node), name="c" * 256) as bus:
+            assert await bus.publish({"n": 1})

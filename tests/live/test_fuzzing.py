@@ -15,13 +15,13 @@ import msgspec
 import pytest
 
 import siftcast
+from siftcast.matching import wait_until_prepared
 from siftcast.model import Event
 from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.client import parse_url
 from siftcast.runtimes.live.frames import encode_frame
 from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.settling import load_kernels
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 from tests.live.wire import HEADER_BYTES, enveloped, last_frame, read_frame
@@ -111,7 +111,7 @@ def resident_bytes() -> int:
 
 @on_loop
 async def test_fuzzed_frames_leave_the_node_serving_and_its_memory_level() -> None:
-    load_kernels()  # a node does so in a thread, and they take memory of their own
+    wait_until_prepared()  # a node does so in a thread, and they take memory of their own
     draw = random.Random(11)
     async with running() as node:
         sizes = []

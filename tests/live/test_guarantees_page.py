@@ -38,9 +38,9 @@ def test_the_commands_of_the_quickstart_do_what_it_says(tmp_path: Path) -> None:
     event = '{"symbol": "IBM", "price": 88}'
 
     def published(node: Served) -> None:
-        publisher = start(*publish, "--to", node.url, stdin=subprocess.PIPE)
+        publisher = start(*publish, "--at", node.url, stdin=subprocess.PIPE)
         said, error = publisher.communicate(event, timeout=60)
-        assert said.startswith("1 events published"), error
+        assert said.startswith("1 event published"), error
 
     def read(node: Served, *more: str) -> str:
         return finish(start(*subscribe, "--at", node.url, "--quiet", *more))[0]

@@ -18,7 +18,7 @@ async def test_events_that_cannot_be_published_are_refused_by_attribute_and_noth
     async with running() as node, siftcast.connect(url_of(node)) as bus, bus.subscribe("n >= 0") as stream:
         with pytest.raises(EventError, match=r"attribute 'order\.items\[1\]' is of type set; convert it: list"):
             await bus.publish({"n": 0, "order": {"items": [1, {2}]}})
-        with pytest.raises(EventError, match="not int"):
+        with pytest.raises(EventError, match="an event is a mapping"):
             await bus.publish(5)  # type: ignore[arg-type]
         events = [{"n": number, "tag": {number} if number == 150 else uuid.UUID(int=number)} for number in range(300)]
         seen: list[int] = []

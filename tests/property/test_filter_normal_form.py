@@ -106,3 +106,46 @@ def test_normal_form_and_predicate_are_right_on_every_event_of_a_small_world(tre
         assert predicate.matches(event) is matches
         assert satisfied or not matches
         assert matches or not any(one.exact for one in satisfied)
+
+
+def test_a_long_or_of_values_is_one_set_that_decides():
+    text = " OR ".join(f"a = {number}" for number in range(0, 1_000, 2))
+    (alternative,) = normal_form(Filter.parse(text).expression)
+    assert alternative.decides
+    assert len(alternative.constraints["a",].values.ranges) == 500
+
+
+def test_a_long_and_of_exclusions_is_one_set_that_decides():
+    text = " AND ".join(f"a != {number}" for number in range(500))
+    (alternative,) = normal_form(Filter.parse(text).expression)
+    assert alternative.decides
+    assert len(alternative.constraints["a",].values.ranges) == 501
+
+
+def test_alternatives_that_differ_in_one_attribute_at_a_time_become_one():
+    pairs = [(one, other) for one in range(20) for other in range(20)]
+    text = " OR ".join(f"a = {one} AND b = {other}" for one, other in pairs)
+    (alternative,) = normal_form(Filter.parse(text).expression)
+    assert alternative.decides
+    assert [len(part.values.ranges) for part in alternative.constraints.values()] == [20, 20]
+
+
+def test_too_many_alternatives_become_a_hull_that_allows_each_of_their_values():
+    text = " OR ".join(f"a = {number} AND b < {number}" for number in range(500))
+    (alternative,) = normal_form(Filter.parse(text).expression)
+    assert not alternative.exact
+    assert allows(alternative, {"a": 7, "b": 498})
+    assert not allows(alternative, {"a": 7.5, "b": 0})
+    assert not allows(alternative, {"a": 7, "b": 499})
+
+
+@given(st.lists(st.lists(few_leaves, min_size=2, max_size=3), min_size=3, max_size=9), budgets)
+def test_a_product_of_many_alternatives_allows_every_matching_event(parts, budget):
+    tree = conjunction([disjunction(part) for part in parts])
+    alternatives = normal_form(tree, budget=budget)
+    assert len(alternatives) <= budget
+    for event in FEW_EVENTS[::7]:
+        if tree.evaluate(event) is True:
+            assert any(allows(alternative, event) for alternative in alternatives)
+        elif alternatives and all(alternative.decides for alternative in alternatives):
+            assert not any(allows(alternative, event) for alternative in alternatives)

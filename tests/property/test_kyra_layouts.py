@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftcast.model import Attribute, Event, Filter, Schema
+from siftcast.overlays.wire_messages import parse_filter
 from siftcast.planning import plan_kyra, plan_kyra_in_boxes
 from siftcast.space import OUTSIDE, ContentSpace, Partition, box_filter, part_within
 from siftcast.space.zones import Cuts
@@ -150,3 +151,13 @@ def test_parts_of_a_filter_in_all_zones_match_together_what_it_matches_each_even
     for value in range(10):
         event = Event({"value": value, "kind": "x"})
         assert sum(part.matches(event) for part in parts) == filter_.matches(event)
+
+
+def test_the_deepest_filter_of_a_client_can_be_cut_to_a_zone():
+    text = "value < 9"
+    for number in range(64):
+        text = f"({text} AND value != {number} OR value = {number})"
+    partition, filter_ = Partition.along(LINE, 0, [5]), Filter.parse(f"{text} OR value = 1")
+    parts = [part_within(filter_, box_filter(LINE, zone.box), LINE) for zone in partition.zones]
+    assert [part.matches(Event({"value": 1})) for part in parts] == [True, False]
+    assert all(parse_filter(str(part)) == part for part in parts)

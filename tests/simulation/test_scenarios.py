@@ -101,6 +101,14 @@ def test_loss_fails_exactly_once_but_not_at_most_once():
     assert judge(run(lossy + "exactly_once = false\n")).ok
 
 
+@pytest.mark.parametrize("name", ["kyra", "multicast-based"])
+def test_content_is_cut_along_an_attribute_within_another(name):
+    games = with_scheme(name).replace("kyra-uniform", "games").split("[workload.options]")[0]
+    done = run(games + "[checks]\nsettle_ms = 30\n")
+    assert done.simulation.trace.events["1"].attributes["position"]["x"] >= 0
+    assert judge(done).ok
+
+
 def test_subscriptions_can_go_and_come_on_schedule():
     steps = "".join(
         f'[[schedule]]\nat_ms = {at}\ndo = "{do}"\nnode = 2\n' for at, do in ((20, "unsubscribe"), (120, "subscribe"))
@@ -145,6 +153,9 @@ def test_a_saved_trace_is_judged_alike(tmp_path):
         ('do = "restart"', 'do = "cut"', 25, ["a cut needs groups"]),
         ("node = 4\n[checks]", "[checks]", 25, ["'restart' needs a node"]),
         ("node = 4\n[checks]", "node = 44\n[checks]", 25, ["no server 44", "0 … 11"]),
+        ("jitter_ms = 1.0", "jitter_ms = inf", 19, ["faults.jitter_ms", "is inf", "finite"]),
+        ("interval_ms = 5", "interval_ms = nan", 14, ["workload.interval_ms", "is nan"]),
+        ("interest_rate = 0.2", "interest_rate = -inf", 17, ["workload.options.interest_rate"]),
         ("jitter_ms = 1.0", "loss = 1.0", 19, ["faults.loss", "< 1"]),
         ('generator = "waxman"', 'file = "x.brite"', 4, ["needs a format"]),
         ('generator = "waxman"', "", 3, ["a generator or a file"]),

@@ -41,6 +41,7 @@ def test_clusters_are_written_and_the_summary_says_what_they_save(spark, files, 
         cluster(**files, clusters=8)
 
 
+@pytest.mark.full
 def test_groups_and_levels_a_bad_row_and_a_summary_for_a_person(spark, files, capsys):
     with open(files["subscriptions"], "a", encoding="utf-8") as file:
         file.write('{"id":"bad","filter":"a1 <"}\n')

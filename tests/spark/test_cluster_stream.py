@@ -46,6 +46,7 @@ def start(spark, tmp_path, **options):
     return stream.receipts()
 
 
+@pytest.mark.full
 def test_false_positives_rise_when_hot_spots_move_and_recover(spark, tmp_path):
     write_steps(tmp_path / "events", 0, 5)
     start(spark, tmp_path)

@@ -10,8 +10,8 @@ from siftcast import spark as ss
 from siftcast.model import ClusteringError, DataError, Filter
 from siftcast.planning.clustering import MatchedEvents, SubscriptionClusters, false_positives, matched_events
 from siftcast.spark import SparkSession
-from siftcast.spark.cluster_cost import Reference
 from siftcast.spark.clustering import cluster_compiled, cluster_matched
+from siftcast.spark.clustering_cost import Reference
 from siftcast.spark.recent_matches import recent_matches
 from siftcast.workloads import generate
 
@@ -22,6 +22,16 @@ NUMBERS = {id: number for number, id in enumerate(WORKLOAD.subscriptions["id"].t
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> tuple[Any, Any]:
     return spark.createDataFrame(WORKLOAD.events).repartition(3), spark.createDataFrame(WORKLOAD.subscriptions)
+
+
+def full(parameters: dict[str, Any]) -> Any:
+    """Parameters that only `make test-full` tries."""
+    return pytest.param(parameters, marks=pytest.mark.full)
+
+
+@pytest.fixture(scope="module")
+def compiled(tables: tuple[Any, Any]) -> ss.CompiledSubscriptions:
+    return ss.compile_subscriptions(tables[1])
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +77,13 @@ def test_recent_matches_are_those_of_brute_force(tables, pairs, monkeypatch, rec
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"k": 6, "levels": 2, "groups": 4, "landmarks": 0.4},
+        full({"k": 6, "levels": 2, "groups": 4, "landmarks": 0.4}),
         {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "seed": 5},
-        {"k": 6, "method": "ncut", "levels": 2, "groups": 3, "landmarks": 0.4},
-        {"k": 5, "similarity": "russell", "groups": 3},
-        {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "sampling"},
+        full({"k": 6, "method": "ncut", "levels": 2, "groups": 3, "landmarks": 0.4}),
+        full({"k": 5, "similarity": "russell", "groups": 3}),
+        full({"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "sampling"}),
         {"k": 6, "method": "ncut", "levels": 2, "groups": 4, "landmarks": 0.4, "kmeans": "central"},
-        {"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "hp2pc"},
+        full({"k": 6, "levels": 3, "groups": 6, "landmarks": 0.5, "kmeans": "hp2pc"}),
     ],
     ids=str,
 )
@@ -90,7 +100,7 @@ def test_groups_on_spark_give_the_clusters_of_one_process(spark, pairs, paramete
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"k": 8, "method": "ncut"}, {"k": 6, "groups": 3}, {"k": 6, "groups": 3, "kmeans": "sampling"}],
+    [{"k": 8, "method": "ncut"}, {"k": 6, "groups": 3}, full({"k": 6, "groups": 3, "kmeans": "sampling"})],
     ids=str,
 )
 def test_tables_give_the_clusters_of_one_process(tables, pairs, parameters):
@@ -193,9 +203,9 @@ def test_events_that_agree_in_all_columns_count_once(spark):
     ],
     ids=str,
 )
-def test_parameters_that_fit_nothing_are_refused(tables, parameters, reason):
+def test_parameters_that_fit_nothing_are_refused(tables, compiled, parameters, reason):
     with pytest.raises(ClusteringError, match=reason):
-        ss.cluster(*tables, **parameters)
+        ss.cluster(tables[0], compiled, **parameters)
 
 
 def test_tables_that_cannot_be_used_are_refused(spark, tables):

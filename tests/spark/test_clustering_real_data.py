@@ -7,8 +7,8 @@ from pyspark.sql import functions as fn
 
 from siftcast import spark as ss
 from siftcast.planning.clustering import SubscriptionClusters
-from siftcast.spark.cluster_cost import Reference, labels_cost
 from siftcast.spark.clustering import cluster_compiled
+from siftcast.spark.clustering_cost import Reference, labels_cost
 
 SUBSCRIPTIONS = 300
 

@@ -16,9 +16,13 @@ from siftcast.spark.statistics import statistics
 from siftcast.workloads import generate
 
 ZONES = 20
+FULL = pytest.mark.full
 
 
-@pytest.mark.parametrize("preset", ["kyra-uniform", "kyra-zipf", "kyra-multimodal", "kyra-regional"])
+@pytest.mark.parametrize(
+    "preset",
+    ["kyra-zipf", *(pytest.param(f"kyra-{kind}", marks=FULL) for kind in ("uniform", "multimodal", "regional"))],
+)
 def test_twenty_zones_are_even_on_the_papers_data_models(spark: SparkSession, preset: str) -> None:
     workload = generate(preset, events=20_000, subscriptions=100, seed=3)
     events, subscriptions = spark.createDataFrame(workload.events), spark.createDataFrame(workload.subscriptions)

@@ -18,6 +18,11 @@ TABLE = "id string, filter string"
 EVENTS, FILTERS = 200, 160
 
 
+def full(*axes):
+    """A cut that only `make test-full` tries."""
+    return pytest.param(axes, marks=pytest.mark.full)
+
+
 @pytest.fixture(scope="module")
 def events(spark):
     made = make_events(random.Random(11), EVENTS)
@@ -65,13 +70,13 @@ def test_the_chosen_plan_gives_what_match_gives(events, subscriptions, expected)
     "axes",
     [
         (ShardAxis("s", Kind.STRING, ("", "ab", "b", "日本")),),
-        (ShardAxis("x", Kind.NUMBER, (-2.5, 0.0, 0.5, 2)),),
+        full(ShardAxis("x", Kind.NUMBER, (-2.5, 0.0, 0.5, 2))),
         (ShardAxis("i", Kind.NUMBER, (-(2**70), -(2**53) - 1, 0.5, 2**53 + 1, 1e300)),),
         (ShardAxis("y", Kind.NUMBER, (0, 1.5)), ShardAxis("b", Kind.BOOLEAN, (1,))),
         (ShardAxis("n.x", Kind.NUMBER, (0, 1, 2)), ShardAxis("n.s", Kind.STRING, ("a",))),
-        (ShardAxis("t", Kind.TIMESTAMP, (0, 1_714_521_600_000_001)),),
+        full(ShardAxis("t", Kind.TIMESTAMP, (0, 1_714_521_600_000_001))),
         (ShardAxis("day", Kind.TIMESTAMP, (1_714_521_600_000_000,)),),
-        (ShardAxis("nowhere", Kind.NUMBER, (1,)), ShardAxis("s", Kind.NUMBER, (1,))),
+        full(ShardAxis("nowhere", Kind.NUMBER, (1,)), ShardAxis("s", Kind.NUMBER, (1,))),
     ],
     ids=lambda axes: "+".join(axis.attribute for axis in axes),
 )
@@ -116,7 +121,7 @@ def test_columns_whose_names_are_ours_or_need_quoting_come_through(spark):
     filters = [
         ("flat", "a.b = 1"),
         ("own", "event = 'q' AND row = 2"),
-        ("no", "subscription IS NOT NULL"),
+        ("no", "side IS NULL"),
         ("c", "c0 = 5"),
     ]
     lists = ss.match_sharded(odd, spark.createDataFrame(filters, TABLE), "lists", shards=3)

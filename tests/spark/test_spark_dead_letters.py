@@ -117,7 +117,7 @@ def test_counts_of_nothing_are_zero(spark, subscriptions, empty):
 
 
 def test_a_bad_subscription_stops_match_which_cannot_give_it_back(spark, subscriptions):
-    events = spark.createDataFrame([(1.0,)], "price double")
+    events = spark.createDataFrame([(1.0, None)], "price double, n struct<x: long>")
     with pytest.raises(DataError, match=r"3 of 5 subscriptions cannot be used(.|\n)*match_with_rejects"):
         ss.match(events, subscriptions)
 

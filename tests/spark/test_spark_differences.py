@@ -56,7 +56,7 @@ def answers(spark, cases):
     types = ", ".join(f"{name} {case[0]}" for name, case in zip(names, cases, strict=True))
     events = spark.createDataFrame([tuple(case[1] for case in cases)], types).coalesce(1)
     subscriptions = spark.createDataFrame(list(zip(names, texts, strict=True)), "id string, filter string")
-    matched = ss.match(events, subscriptions, "lists").first()["matched"]
+    matched = ss.match(events, subscriptions, "lists", strict=False).first()["matched"]
     theirs = {name: text for name, text, case in zip(names, texts, cases, strict=True) if case[-1] is not RAISES}
     answer = events.select(*(f.expr(text).alias(name) for name, text in theirs.items())).first().asDict()
     return [
@@ -99,7 +99,7 @@ def test_timestamps_without_a_zone_are_utc_whatever_the_session_says(spark):
     subscriptions = spark.createDataFrame([("only", text)], "id string, filter string")
     spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     try:
-        assert ss.match(events, subscriptions, "lists").first()["matched"] == ["only"]
+        assert ss.match(events, subscriptions, "lists", strict=False).first()["matched"] == ["only"]
         assert events.select(f.expr(text).alias("answer")).first()["answer"] is False
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -123,6 +123,7 @@ print([tuple(row) for row in ss.match(events, subscriptions).collect()])
 """
 
 
+@pytest.mark.full
 def test_without_any_java_the_bundled_one_matches_and_nothing_is_said_or_left_behind(tmp_path):
     """The whole way of a user who has typed `pip install` and nothing else."""
     work = tmp_path / "work"

@@ -3,6 +3,8 @@
 import logging
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from siftcast import spark as ss
-from siftcast.spark import compiled, gateway
+from siftcast.spark import compiled, gateway, workers
 from siftcast.spark.progress import Progress
 from siftcast.spark.session import _defaults_file, _java_options, cores_of, driver_memory_gib
 
@@ -106,7 +108,8 @@ def test_spark_connect_gets_the_matcher_as_a_file(tmp_path, monkeypatch):
             sent[os.path.basename(path)] = Path(path).read_bytes()
 
     FakeConnect.__module__ = "pyspark.sql.connect.session"
-    shipment = compiled.ship(FakeConnect(), b"the matcher")
+    monkeypatch.setattr(compiled, "check_workers", lambda spark: None)
+    shipment = compiled.ship(FakeConnect(), b"the matcher", ("price",))
     (name,) = sent
     (tmp_path / name).write_bytes(sent[name])
     monkeypatch.setattr(compiled, "SparkFiles", SimpleNamespace(getRootDirectory=lambda: str(tmp_path)))
@@ -114,6 +117,39 @@ def test_spark_connect_gets_the_matcher_as_a_file(tmp_path, monkeypatch):
     (tmp_path / name).unlink()
     assert shipment.fetch() == b"the matcher"  # in the client, which has no such file
     assert b"the matcher" not in pickle.dumps(shipment.fetch)
+
+
+def test_workers_without_the_package_are_found_before_the_first_task(spark, monkeypatch):
+    """By the name of a package that nobody has, as workers elsewhere may not have ours."""
+    with pytest.raises(ss.SparkError, match=r"cannot import no_such_package: Python 3(.|\n)*pip install"):
+        workers.ask_worker(spark, "no_such_package")
+    workers.ask_worker(spark)
+    monkeypatch.setattr(workers, "version", lambda package: "0.0.0")
+    with pytest.raises(ss.SparkError, match=r"have siftcast \d.*, but this is 0\.0\.0"):
+        workers.ask_worker(spark)
+
+
+def test_a_session_is_asked_once_and_not_where_workers_run_this_python(spark, monkeypatch):
+    asked = []
+    monkeypatch.setattr(workers, "ask_worker", asked.append)
+    monkeypatch.setattr(workers, "_asked", set())
+    assert workers.runs_here(spark)
+    workers.check_workers(spark)
+    assert not asked
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "python-of-another-environment")
+    workers._asked.clear()
+    assert not workers.runs_here(spark)
+    workers.check_workers(spark)
+    workers.check_workers(spark)
+    assert len(asked) == 1
+
+
+def test_workers_need_not_import_what_only_clustering_needs():
+    """Each imports the package before its first task; scikit-learn would take more time than all the rest."""
+    look = "import sys, siftcast.spark.matching; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0
+    assert callable(ss.cluster_cost)
+    assert callable(ss.cluster_stream)
 
 
 def test_progress_is_told_while_a_job_runs(spark):

@@ -1,12 +1,13 @@
 """Statistics by Spark equal those of NumPy and of brute force on data that is small enough for both."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from siftcast.model import Attribute, DataError, Filter, Schema
+from siftcast.model import Attribute, DataError, Filter, Schema, SiftcastError
 from siftcast.space import Box
 from siftcast.spark import Intake, SparkSession
 from siftcast.spark.statistics import Statistics, statistics
@@ -85,7 +86,8 @@ def test_attributes_have_the_counts_of_a_plain_look(measured: Statistics, rows: 
     assert found["note"]["deciles"] is found["note"]["selectivity"] is found["note"]["outside"] is None
     middle = found["price"]["deciles"][5]
     assert middle == pytest.approx(np.median(np.array(prices)), abs=2.0)
-    assert [found[name]["constrained"] for name in ("symbol", "place.x", "price", "at")] == [3, 2, 3, 1]
+    constrained = {name: row["constrained"] for name, row in found.items()}
+    assert constrained == {"symbol": 3, "place.x": 2, "price": 3, "at": 1, "note": 1}  # a note has no domain
 
 
 def test_selectivity_of_an_attribute_is_the_mean_share_of_subscriptions_it_lets_pass(
@@ -139,6 +141,14 @@ def test_text_shows_what_was_measured(measured: Statistics) -> None:
     text = str(measured)
     assert "400 events, 8 subscriptions, 3 rejected" in text
     assert "fullest of 4 cells of symbol" in text
+    assert "null, x … x; 1 subscriptions ask for it\nno cells of note:" in text
+
+
+def test_no_cell_reads_as_empty(measured: Statistics) -> None:
+    """Prices have a cell for each value that occurs often, from it to the next double."""
+    for row in measured.cells.toArrow().to_pylist():
+        for low, high in re.findall(r"(\S+) <= \S+ < (\S+?)(?:,|$)", row["content"]):
+            assert low != high, row["content"]
 
 
 def test_missing_columns_are_named(spark: SparkSession) -> None:
@@ -147,6 +157,29 @@ def test_missing_columns_are_named(spark: SparkSession) -> None:
         statistics(table, table, SCHEMA)
     with pytest.raises(DataError, match="'size'"):
         statistics(table, table.withColumnRenamed("id", "filter"), SCHEMA, weight="size")
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "reason"),
+    [
+        (5, {}, "a schema is a Schema"),
+        (None, {}, "a schema is a Schema"),
+        (
+            Schema([Attribute("a", "int")]),
+            {"values_max": -1},
+            "values_max must be a whole number of at least 1, not -1",
+        ),
+        (Schema([Attribute("a", "int")]), {"values_max": 2.5}, "values_max must be a whole number"),
+        (Schema([Attribute("a", "int")]), {"joint_max": 0}, "joint_max must be a whole number of at least 1, not 0"),
+    ],
+)
+def test_what_cannot_be_measured_with_is_refused(
+    spark: SparkSession, schema: Schema, options: dict[str, int], reason: str
+) -> None:
+    events = spark.createDataFrame([(1,)], "a long")
+    rules = spark.createDataFrame([("one", "a = 1")], "id string, filter string")
+    with pytest.raises(SiftcastError, match=reason):
+        statistics(events, rules, schema, **options)
 
 
 def test_ids_that_match_refuses_are_counted_apart(spark: SparkSession) -> None:

@@ -145,7 +145,9 @@ def test_counts_add_up_in_every_micro_batch_and_nothing_refused_is_lost(place):
     )
 
 
-@pytest.mark.parametrize(("mode", "format"), [("lists", "json"), ("pairs", "csv"), ("lists", "orc")])
+@pytest.mark.parametrize(
+    ("mode", "format"), [("lists", "json"), ("pairs", "csv"), pytest.param("lists", "orc", marks=pytest.mark.full)]
+)
 def test_results_come_in_other_formats(place, mode, format):
     place.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "y", "a = 9", 1))
     place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})

@@ -12,6 +12,7 @@ from siftcast.model import DataError, EngineError, SubscriptionError
 from siftcast.spark.changelog import Change, Poll, change_of, csv_rows, json_rows, table_rows
 from siftcast.spark.changelog_sources import FileChangelog, open_changelog
 from siftcast.spark.dead_letters import DeadLetter
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.stream_folders import local_folder, numbered, write_once
 from siftcast.spark.stream_journal import Journal, Plan
 from siftcast.spark.stream_standing import StandingSubscriptions
@@ -176,7 +177,7 @@ def test_a_changelog_must_be_somewhere(spark, tmp_path):
 
 
 def test_a_table_gives_its_new_rows_and_late_ones_too(spark, tmp_path):
-    standing, journal = StandingSubscriptions(spark, None, "auto"), Journal(tmp_path)
+    standing, journal = StandingSubscriptions(spark, None, "auto", FilterCheck()), Journal(tmp_path)
 
     def append(*rows):
         spark.createDataFrame(rows, "op string, id string, filter string, version bigint").write.mode("append").format(
@@ -223,7 +224,7 @@ def test_a_table_needs_its_columns_and_may_not_shrink(spark, tmp_path):
 
 
 def test_changes_are_made_by_version_and_those_that_do_not_fit_are_refused(spark, tmp_path):
-    standing, journal = StandingSubscriptions(spark, None, "auto"), Journal(tmp_path)
+    standing, journal = StandingSubscriptions(spark, None, "auto", FilterCheck()), Journal(tmp_path)
     lot = standing.take(
         [
             change("replace", "a", "x = 2", 2),
@@ -250,7 +251,7 @@ def test_changes_are_made_by_version_and_those_that_do_not_fit_are_refused(spark
 
 
 def test_a_row_that_is_refused_closes_no_version(spark):
-    standing = StandingSubscriptions(spark, None, "auto")
+    standing = StandingSubscriptions(spark, None, "auto", FilterCheck())
     lot = standing.take([change("add", "a", "x = 1", 1), change("remove", "nobody", version=2**63 - 1)], {}, -1)
     assert (lot.version, lot.version_read, len(lot.refused)) == (1, 2**63 - 1, 1)
     assert not standing.take([change("replace", "a", "x = 2", 2)], {}, lot.version).refused
@@ -258,7 +259,7 @@ def test_a_row_that_is_refused_closes_no_version(spark):
 
 
 def test_only_a_lot_that_changed_something_is_shipped(spark):
-    standing = StandingSubscriptions(spark, None, "auto")
+    standing = StandingSubscriptions(spark, None, "auto", FilterCheck())
     standing.take([change("add", "a", "x = 1", 1)], {}, -1)
     first = standing.shipment()
     standing.take([change("add", "a", "x = 1", 2)], {}, 1)
@@ -269,7 +270,7 @@ def test_only_a_lot_that_changed_something_is_shipped(spark):
 
 
 def test_a_journal_gives_back_what_stood_at_each_lot(spark, tmp_path):
-    standing, journal = StandingSubscriptions(spark, None, "auto"), Journal(tmp_path)
+    standing, journal = StandingSubscriptions(spark, None, "auto", FilterCheck()), Journal(tmp_path)
     lots = [
         [change("add", "a", "x = 1", 1), change("add", "b", "x = 1", 1)],
         [change("remove", "a", version=5), change("replace", "b", "x = 2", 5), change("remove", "q", version=5)],
@@ -280,7 +281,7 @@ def test_a_journal_gives_back_what_stood_at_each_lot(spark, tmp_path):
     again = Journal(tmp_path)
     assert (again.version, again.lots, again.rows, again.files) == (6, 3, 6, {"file0": 0, "file1": 1, "file2": 2})
     assert [letter.source for letter in again.refused([1, 2, 3])] == ["remove q 5"]
-    other = StandingSubscriptions(spark, None, "auto")
+    other = StandingSubscriptions(spark, None, "auto", FilterCheck())
     answers = []
     for lot in (0, 1, 2, 3, 1):
         other.restore(again, lot)

@@ -71,6 +71,7 @@ sys.exit(stream(events=events, event_schema="a long", subscriptions=subscription
 """
 
 
+@pytest.mark.full
 @pytest.mark.embedded
 def test_ctrl_c_ends_it_after_the_micro_batch_with_a_summary(folders):
     names = [str(folders[name]) for name in ("events", "subscriptions", "output", "checkpoint")]

@@ -47,6 +47,7 @@ _EXACT_BELOW = 2**53
 _CODE_BYTES = 6  # 257^6 < 2^53: the codes of strings are integers that a float64 holds exactly
 _PRESENCES: dict[Presence, Bounds] = {Presence.NULL: (0.0, 0.0), Presence.PRESENT: (1.0, 1.0)}
 _REMEMBERED_MAX = 16_384
+_REMEMBERED_SIZE_MAX = 512  # literals and bounds; thousands of filters of thousands of terms would fill the memory
 _remembered: dict[int, tuple[Filter, list[Box]]] = {}
 
 
@@ -66,8 +67,9 @@ def boxes_of(filter_: Filter) -> list[Box]:
     known = _remembered.get(id(filter_))
     if known is not None and known[0] is filter_:
         return known[1]
-    boxes = [_box(conjunction) for conjunction in normal_form(filter_.expression)]
-    remember(_remembered, id(filter_), (filter_, boxes), _REMEMBERED_MAX)
+    boxes = [box_of(conjunction) for conjunction in normal_form(filter_.expression)]
+    if len(filter_.values) + sum(len(box.bounds) for box in boxes) <= _REMEMBERED_SIZE_MAX:
+        remember(_remembered, id(filter_), (filter_, boxes), _REMEMBERED_MAX)
     return boxes
 
 
@@ -80,7 +82,8 @@ def place_of(value: object) -> tuple[Kind, float] | None:
     return None if kind is None else (kind, _place(normal))
 
 
-def _box(conjunction: Conjunction) -> Box:
+def box_of(conjunction: Conjunction) -> Box:
+    """One alternative as a box. If one alternative allows all that another does, its box holds the other's."""
     bounds: dict[Axis, Bounds] = {}
     decided = conjunction.decides
     for path, constraint in conjunction.constraints.items():

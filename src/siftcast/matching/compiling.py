@@ -1,24 +1,22 @@
-"""Compiled loops: how they are declared, kept on disk, and announced when a user has to wait for them.
+"""Compiled loops: how they are declared and kept on disk.
 
 Numba compiles a kernel when it is first called and keeps the machine code beside the package, or in the user's cache
-folder where the package cannot be written. Only the first use on a machine is slow; it says so after a second, unless
-the machine was merely slow to load what it has.
+folder where the package cannot be written. Only the first use on a machine is slow, and nobody need wait for it: see
+`warming`.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Timer
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
 
 F = TypeVar("F", bound=Callable[..., Any])
-_logger = logging.getLogger("siftcast")
-_PATIENCE_S = 1.0
-_kernels: list[Any] = []
+_njit: Callable[..., Any] = numba.njit
+_plain: Callable[[Any], Any] = types.unliteral
+kernels: list[Any] = []  # all that are declared, for whoever asks what was compiled
 
 
 def kernel(function: F) -> F:
@@ -31,29 +29,27 @@ def brief_kernel(function: F) -> F:
     return _compiled(function, nogil=False)
 
 
-def _compiled(function: F, *, nogil: bool) -> F:
-    try:
-        made = numba.njit(cache=True, nogil=nogil, boundscheck=False)(function)
-    except RuntimeError:  # no folder for the cache can be written: every process compiles for itself
-        made = numba.njit(nogil=nogil, boundscheck=False)(function)
-    _kernels.append(made)
+def piece(function: F) -> F:
+    """A part of kernels that is compiled with them, as a function of its own, and that nothing else calls.
+
+    So it needs no way in from Python. Numba would compile it anew for every constant it is called with, and for what
+    a variable looks like before its loop has been read to the end: a fifth of all compiling.
+    """
+    made = _njit(boundscheck=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    resolve = made.get_call_template
+
+    def resolve_plainly(args: Iterable[Any], kws: Mapping[str, Any]) -> Any:
+        return resolve(tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()})
+
+    made.get_call_template = resolve_plainly
     return cast(F, made)
 
 
-@contextmanager
-def announced() -> Iterator[None]:
-    """Says in one line that kernels are being compiled, if what runs inside takes over a second."""
-    timer = Timer(_PATIENCE_S, _announce)
-    timer.daemon = True
-    timer.start()
+def _compiled(function: F, *, nogil: bool) -> F:
+    options = {"nogil": nogil, "boundscheck": False, "no_cfunc_wrapper": True}
     try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _announce() -> None:
-    if any(made.stats.cache_misses for made in _kernels):  # counted before the compiler begins
-        _logger.warning(
-            "siftcast is compiling its matching kernels for this machine; this happens once and takes under a minute"
-        )
+        made = _njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder for the cache can be written: every process compiles for itself
+        made = _njit(**options)(function)
+    kernels.append(made)
+    return cast(F, made)

@@ -109,6 +109,8 @@ class Engine(ABC):
     """A set of filters that can be asked which of them an event satisfies."""
 
     name: ClassVar[str]
+    is_concurrent: ClassVar[bool] = False
+    """Whether it may be changed by one thread while others match; one that may not is put behind a lock."""
 
     @abstractmethod
     def add(self, slot: int, filter_: Filter) -> None:

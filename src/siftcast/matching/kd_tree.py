@@ -31,15 +31,15 @@ needs splits); rebuilding only unbalanced subtrees (scapegoat trees), dearer in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from siftcast.matching.compiling import announced, kernel
+from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Attributes
 from siftcast.matching.end_points import BoolArray, EndPoints, FloatArray, Rows
 from siftcast.matching.simple_engine import SimpleEngine
+from siftcast.matching.warming import Warming
 from siftcast.model import Filter
 
 _INSERTED_MIN = 64  # so few insertions never unbalance a tree enough to rebuild it
@@ -64,7 +64,7 @@ class KdTree(SimpleEngine):
         self.visits = 0  # nodes visited
 
     def add(self, slot: int, filter_: Filter) -> None:
-        _warm_up()
+        _KERNELS.wait()
         self._points.add(slot, filter_)
 
     def remove(self, slot: int) -> None:
@@ -142,16 +142,16 @@ class KdTree(SimpleEngine):
             want *= 2
 
 
-@cache
-def _warm_up() -> None:
-    """Has every kernel compiled or loaded before an event waits for it, and says so if that takes long."""
+def _run_every_kernel() -> None:
     tiny = KdTree()
-    with announced():
-        for slot in range(2):
-            tiny._points.add(slot, Filter.parse("x > 0"))
-            tiny._absorb()  # the second is inserted
-            tiny._rebuild()
-        list(tiny._search(tiny._points.query({"x": 1.0}), None))
+    for slot in range(2):
+        tiny._points.add(slot, Filter.parse("x > 0"))
+        tiny._absorb()  # the second is inserted
+        tiny._rebuild()
+    list(tiny._search(tiny._points.query({"x": 1.0}), None))
+
+
+_KERNELS = Warming(_run_every_kernel)
 
 
 @kernel

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 from siftcast.matching.contract import Engine
+from siftcast.matching.serial_engine import SerialEngine
 from siftcast.model import EngineError
+from siftcast.model.showing import shown
 
 ENGINES = {
     "tiles": "siftcast.matching.tiles.engine:Tiles",
@@ -16,11 +18,16 @@ ENGINES = {
 AUTO = "tiles"
 
 
+def made_safe(engine: Engine) -> Engine:
+    """The engine as several threads may use it."""
+    return engine if engine.is_concurrent else SerialEngine(engine)
+
+
 def engine_class(name: str) -> type[Engine]:
     """The class of an engine; "auto" is the fastest that fits every workload."""
-    place = ENGINES.get(AUTO if name == "auto" else name)
+    place = ENGINES.get(AUTO if name == "auto" else name) if isinstance(name, str) else None
     if place is None:
-        raise EngineError(f"unknown engine '{name}'; known: auto, {', '.join(ENGINES)}")
+        raise EngineError(f"unknown engine {shown(name)}; known: auto, {', '.join(ENGINES)}")
     module, _, attribute = place.partition(":")
     found: type[Engine] = getattr(import_module(module), attribute)
     return found

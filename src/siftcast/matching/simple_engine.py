@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from siftcast.matching.contract import BatchResult, Engine
-from siftcast.matching.event_rows import event_rows
+from siftcast.matching.event_rows import event_rows, named_columns
 from siftcast.matching.filter_blobs import filters_from_bytes, filters_to_bytes
 from siftcast.model import Filter
 
@@ -24,7 +24,7 @@ class SimpleEngine(Engine):
         """The filters by slot."""
 
     def find_batch(self, events: pa.Table) -> BatchResult:
-        return find_rows(self, events)
+        return find_rows(self, named_columns(events, self.filters.values()))
 
     def save(self) -> dict[str, bytes]:
         return {"filters": filters_to_bytes(self.filters)}
@@ -38,7 +38,7 @@ class SimpleEngine(Engine):
 
 
 def find_rows(engine: Engine, events: pa.Table) -> BatchResult:
-    """A batch answered row by row."""
+    """A batch answered row by row; of columns that no filter names, the table should have none."""
     slots: list[int] = []
     offsets = [0]
     for row in event_rows(events):

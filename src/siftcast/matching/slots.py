@@ -2,6 +2,11 @@
 
 Slots are small integers, used again after removal, so that engines can keep arrays by slot that do not grow while
 subscriptions come and go.
+
+Whoever matches takes no lock. He notes `sequence`, asks the engine for slots and then for their ids; if the sequence is
+still the same, no slot has been given to another id meanwhile. If not, `ids_before` leaves out the slots that were: the
+subscription he met there has gone, or has come, while he was matching, so he may miss it. For that, a freed slot keeps
+its id until it is given away, and giving it away raises the sequence first, sets the order next and the id last.
 """
 
 from __future__ import annotations
@@ -15,7 +20,10 @@ import pyarrow as pa
 
 from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.model import SubscriptionError
+from siftcast.model.showing import shown
+from siftcast.model.values import is_text
 
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 ObjectArray = np.ndarray[Any, np.dtype[np.object_]]
 
 _NUMBER_BYTES = getsizeof(2**20)
@@ -24,27 +32,28 @@ _NUMBER_BYTES = getsizeof(2**20)
 class SlotTable:
     """Ids by slot, slots by id, and the order of addition."""
 
-    __slots__ = ("_ascending", "_free", "_ids", "_orders", "_sequence", "_slots", "_used")
+    __slots__ = ("_ascending", "_free", "_ids", "_orders", "_slots", "_used", "replacements", "sequence")
 
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
-        self._ids: ObjectArray = np.full(16, None, object)  # by slot; None where the slot is free
+        self._ids: ObjectArray = np.full(16, None, object)  # by slot; a free one keeps that of its last owner
         self._orders: Int64Array = np.zeros(16, np.int64)  # by slot; ascends with the order of addition
         self._used = 0  # slots handed out so far, free ones included
         self._free: list[int] = []
-        self._sequence = 0
+        self.sequence = 0  # the order of the next addition
+        self.replacements = 0
         self._ascending = True  # whether slots themselves ascend in the order of addition
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._slots
+        return isinstance(id, str) and id in self._slots
 
     def __getitem__(self, id: str) -> int:
-        slot = self._slots.get(id)
+        slot = self._slots.get(id) if isinstance(id, str) else None
         if slot is None:
-            raise SubscriptionError(f"there is no subscription '{id}'")
+            raise SubscriptionError(f"there is no subscription {shown(id)}")
         return slot
 
     @property
@@ -55,7 +64,7 @@ class SlotTable:
 
     def all_slots(self) -> Int32Array:
         """Every slot that is taken, in any order."""
-        return np.fromiter(self._slots.values(), np.int32, len(self._slots))
+        return np.array(list(self._slots.values()), np.int32)
 
     def take(self, id: str) -> int:
         """A slot for a new id."""
@@ -67,16 +76,19 @@ class SlotTable:
             slot = self._used
             self._used += 1
             self._reserve(self._used)
+        order = self.sequence
+        self.sequence = order + 1
+        self._orders[slot] = order
         self._ids[slot] = id
-        self._orders[slot] = self._sequence
-        self._sequence += 1
         self._slots[id] = slot
         return slot
 
     def take_many(self, ids: Sequence[str]) -> list[int]:
         """Slots for many new ids, all or none."""
+        if not all(map(_is_id, ids)):
+            self._check(next(id for id in ids if not _is_id(id)), ())
         distinct = set(ids)
-        if len(distinct) < len(ids) or not all(map(_is_id, ids)) or not self._slots.keys().isdisjoint(distinct):
+        if len(distinct) < len(ids) or not self._slots.keys().isdisjoint(distinct):
             seen: set[str] = set()
             for id in ids:
                 self._check(id, self._slots)
@@ -90,15 +102,14 @@ class SlotTable:
         self._reserve(last)
         self._slots.update(zip(ids, slots, strict=True))
         self._ids[first:last] = ids
-        self._orders[first:last] = np.arange(self._sequence, self._sequence + len(ids))
-        self._sequence += len(ids)
+        self._orders[first:last] = np.arange(self.sequence, self.sequence + len(ids))
+        self.sequence += len(ids)
         return slots
 
     def release(self, id: str) -> int:
         """Frees the slot of an id and returns it."""
         slot = self[id]
         del self._slots[id]
-        self._ids[slot] = None
         self._free.append(slot)
         return slot
 
@@ -114,8 +125,25 @@ class SlotTable:
         ids: list[str] = self._ids.take(found).tolist()
         return ids
 
+    def ids_before(self, slots: Sequence[int] | Int32Array, sequence: int) -> list[str]:
+        """As `ids_of`, without those that were added since."""
+        found = np.unique(np.asarray(slots, np.int64))
+        ids = self._ids[found]  # first: the order of an id that is new here is new already
+        orders = self._orders[found]
+        return [ids[place] for place in np.argsort(orders).tolist() if orders[place] < sequence]
+
+    def added_since(self, slots: Int32Array, sequence: int) -> Mask:
+        """Which of some slots were given away since."""
+        added: Mask = self._orders[slots] >= sequence
+        return added
+
+    def note_replacement(self) -> None:
+        """Lets whoever is matching know that something changed under a slot that kept its id."""
+        self.replacements += 1
+        self.sequence += 1
+
     def names_of(self, slots: Int32Array) -> pa.Array:
-        """The ids of slots as an Arrow array, as they come; null where a slot is free."""
+        """The ids of slots as an Arrow array, as they come; null where a slot was never taken."""
         return pa.array(self._ids[slots], pa.string())
 
     def to_table(self) -> pa.Table:
@@ -123,7 +151,7 @@ class SlotTable:
         slots = self.all_slots()
         columns = {"id": pa.array(self._slots.keys(), pa.large_string()), "slot": slots, "order": self._orders[slots]}
         # An engine may still name slots that are free, beyond the last one that is taken.
-        counts = {"sequence": str(self._sequence), "used": str(self._used)}
+        counts = {"sequence": str(self.sequence), "used": str(self._used)}
         return pa.table(columns).replace_schema_metadata(counts)
 
     @classmethod
@@ -132,7 +160,7 @@ class SlotTable:
         self = cls()
         slots = table["slot"].to_numpy()
         ids = table["id"].to_pylist()
-        self._sequence = int(table.schema.metadata[b"sequence"])
+        self.sequence = int(table.schema.metadata[b"sequence"])
         self._slots = dict(zip(ids, slots.tolist(), strict=True))
         self._used = int(table.schema.metadata[b"used"])
         self._reserve(self._used)
@@ -146,9 +174,9 @@ class SlotTable:
 
     def _check(self, id: str, known: Iterable[str]) -> None:
         if not _is_id(id):
-            raise SubscriptionError(f"a subscription id is a non-empty string of Unicode characters, not {id!r}")
+            raise SubscriptionError(f"a subscription id is a non-empty string of Unicode characters, not {shown(id)}")
         if id in known:
-            raise SubscriptionError(f"there is a subscription '{id}' already; ids must be distinct")
+            raise SubscriptionError(f"there is a subscription {shown(id)} already; ids must be distinct")
 
     def _reserve(self, size: int) -> None:
         if size > len(self._ids):
@@ -158,13 +186,4 @@ class SlotTable:
 
 
 def _is_id(id: object) -> bool:
-    return isinstance(id, str) and id != "" and (id.isascii() or _is_unicode(id))
-
-
-def _is_unicode(text: str) -> bool:
-    """False for text with half a surrogate pair, which no Arrow array could hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(id, str) and id != "" and (id.isascii() or is_text(id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,12 @@ class BoundsChunk:
 
 
 Chunk = list[Filter] | BoundsChunk
+Look = Callable[[Filter], None]
 
 
-def subscription_chunks(table: pa.Table, schema: Schema | None) -> Iterator[tuple[list[str], Chunk]]:
+def subscription_chunks(
+    table: pa.Table, schema: Schema | None, look: Look | None = None
+) -> Iterator[tuple[list[str], Chunk]]:
     """Ids and filters, or ids and bounds, chunk by chunk; raises DataError with the row that is wrong."""
     names = table.column_names
     if "id" not in names:
@@ -36,10 +39,10 @@ def subscription_chunks(table: pa.Table, schema: Schema | None) -> Iterator[tupl
         raise DataError("the column 'id' has nulls")
     if len(set(names)) < len(names):
         raise DataError("two columns of the table have the same name")
-    read = _read_filters if "filter" in names else _read_bounds
+    texts = "filter" in names
     for start in range(0, table.num_rows, CHUNK_ROWS):
         chunk = table.slice(start, CHUNK_ROWS)
-        yield _ids(chunk["id"]), read(chunk, start, schema)
+        yield _ids(chunk["id"]), _read_filters(chunk, start, schema, look) if texts else _read_bounds(chunk, schema)
 
 
 def _ids(column: pa.ChunkedArray) -> list[str]:
@@ -50,7 +53,7 @@ def _ids(column: pa.ChunkedArray) -> list[str]:
     return ids
 
 
-def _read_filters(chunk: pa.Table, start: int, schema: Schema | None) -> list[Filter]:
+def _read_filters(chunk: pa.Table, start: int, schema: Schema | None, look: Look | None) -> list[Filter]:
     texts = chunk["filter"].to_pylist()
     dialects = chunk["dialect"].to_pylist() if "dialect" in chunk.column_names else None
     filters: list[Filter] = []
@@ -59,6 +62,8 @@ def _read_filters(chunk: pa.Table, start: int, schema: Schema | None) -> list[Fi
             filter_ = Filter.parse(text, (dialects[len(filters)] if dialects else None) or "sql")
             if schema is not None:
                 filter_.check(schema)
+            if look is not None:
+                look(filter_)
             filters.append(filter_)
     except SiftcastError as error:
         row = start + len(filters)
@@ -66,7 +71,7 @@ def _read_filters(chunk: pa.Table, start: int, schema: Schema | None) -> list[Fi
     return filters
 
 
-def _read_bounds(chunk: pa.Table, start: int, schema: Schema | None) -> BoundsChunk:
+def _read_bounds(chunk: pa.Table, schema: Schema | None) -> BoundsChunk:
     by_name: dict[str, dict[str, pa.Array]] = {}
     for name in chunk.column_names:
         if name in _OTHER_COLUMNS:

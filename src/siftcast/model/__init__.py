@@ -4,8 +4,10 @@ The lowest room: it knows no other. Read `values` first (what compares with what
 tree and its meaning), `sql` (the language), `normal_form` and `algebra` (what filters imply about each other).
 """
 
+from siftcast.model.columns import Columns
 from siftcast.model.errors import (
     ERRORS,
+    ArgumentError,
     ClusteringError,
     DataError,
     EngineError,
@@ -30,8 +32,10 @@ from siftcast.model.subscription import Subscription
 
 __all__ = [
     "ERRORS",
+    "ArgumentError",
     "Attribute",
     "ClusteringError",
+    "Columns",
     "DataError",
     "EngineError",
     "Event",

@@ -1,8 +1,7 @@
 """Every error a user of Siftcast can meet: one root, one stable code each, fields a program can read.
 
 Messages are written for the person who must act on them: what was wrong, where, and what would be
-accepted instead. `ERRORS` is the table from which the documentation lists the codes, so that a code
-cannot exist without being documented.
+accepted instead. `ERRORS` are those of this room; `docs/errors.md` lists them and those of all others.
 """
 
 from __future__ import annotations
@@ -12,6 +11,12 @@ class SiftcastError(Exception):
     """The root: `except SiftcastError` catches every mistake that Siftcast itself reports."""
 
     code = "siftcast"
+
+
+class ArgumentError(SiftcastError, ValueError):
+    """A function was called with an argument that it cannot use; says which, and what it takes."""
+
+    code = "argument"
 
 
 class FilterError(SiftcastError):
@@ -154,6 +159,7 @@ def _rebuild_topology_error(
 
 
 ERRORS: tuple[type[SiftcastError], ...] = (
+    ArgumentError,
     FilterError,
     FilterSyntaxError,
     FilterTypeError,

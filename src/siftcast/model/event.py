@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 
 from siftcast.model.errors import EventError
-from siftcast.model.schema import Schema
+from siftcast.model.schema import Schema, checked_schema
+from siftcast.model.showing import given
 
 _decoder = msgspec.json.Decoder()
 
@@ -28,7 +29,7 @@ class Event:
     def __post_init__(self) -> None:
         """Raises EventError for a field of another type. Attributes are looked at where they are sent or kept."""
         if type(self.attributes) is not dict and not isinstance(self.attributes, Mapping):
-            raise EventError(f"the attributes of an event are a mapping, not {_given(self.attributes)}")
+            raise EventError(f"the attributes of an event are a mapping, not {given(self.attributes)}")
         if type(self.id) is not str:
             object.__setattr__(self, "id", _text("id", self.id))
         if type(self.source) is not str:
@@ -42,7 +43,7 @@ class Event:
     def from_json(cls, text: str | bytes, schema: Schema | None = None) -> Event:
         """An event whose attributes are the members of a JSON object; raises EventError or SchemaError."""
         attributes = decode_attributes(text)
-        return cls(attributes if schema is None else schema.coerce(attributes))
+        return cls(attributes if schema is None else checked_schema(schema).coerce(attributes))
 
     def get(self, name: str, default: object = None) -> object:
         """An attribute by its flat name, as `dict.get`: filters ask events and dicts alike."""
@@ -62,12 +63,19 @@ class Event:
         return self.attributes.keys()
 
 
+def check_event(event: object) -> None:
+    """Raises EventError unless it is an event or a mapping of attributes; callers in a hurry let a `dict` pass."""
+    if not isinstance(event, Event | Mapping):
+        hint = "; for a table see match_batch" if hasattr(event, "columns") else ""
+        raise EventError(f"an event is a mapping of attributes or an Event, not {given(event)}{hint}")
+
+
 def _text(name: str, value: object) -> str:
     """The text itself where it is that of a subclass, such as a string enumeration."""
     if isinstance(value, str):
         return str.__str__(value)
     convert = f"; convert it: str({name})" if isinstance(value, int | UUID) else ""
-    raise EventError(f"the {name} of an event is a string, not {_given(value)}{convert}")
+    raise EventError(f"the {name} of an event is a string, not {given(value)}{convert}")
 
 
 def _moment(value: object) -> datetime:
@@ -76,27 +84,24 @@ def _moment(value: object) -> datetime:
             return datetime.fromisoformat(value.isoformat())
     except ValueError:  # pandas' NaT says that it is a datetime
         pass
-    raise EventError(f"the time of an event is a datetime or None, not {_given(value)}")
+    raise EventError(f"the time of an event is a datetime or None, not {given(value)}")
 
 
 def _bytes(value: object) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     convert = "; convert it: payload.encode()" if isinstance(value, str) else ""
-    raise EventError(f"the payload of an event is bytes, not {_given(value)}{convert}")
-
-
-def _given(value: object) -> str:
-    shown = repr(value)
-    return f"{shown if len(shown) <= 60 else shown[:59] + '…'} (of type {type(value).__name__})"
+    raise EventError(f"the payload of an event is bytes, not {given(value)}{convert}")
 
 
 def decode_attributes(text: str | bytes) -> dict[str, object]:
     """The members of a JSON object; raises EventError for anything else."""
+    if not isinstance(text, str | bytes | bytearray):
+        raise EventError(f"an event is read from JSON text, not from {given(text)}")
     try:
-        decoded = _decoder.decode(text)
+        decoded = _decoder.decode(str.__str__(text) if isinstance(text, str) else text)
     except msgspec.DecodeError as error:
-        raise EventError(f"not valid JSON: {error}") from None
+        raise EventError(f"not valid JSON: {_json_problem(text, str(error))}") from None
     except RecursionError:
         raise EventError("the JSON is nested too deeply") from None
     except (UnicodeError, ValueError) as error:
@@ -104,6 +109,19 @@ def decode_attributes(text: str | bytes) -> dict[str, object]:
     if not isinstance(decoded, dict):
         raise EventError(f"an event must be a JSON object, not {_json_name(decoded)}")
     return decoded
+
+
+def _json_problem(text: str | bytes, problem: str) -> str:
+    """What the decoder says, but for half a surrogate pair, which it calls truncated near the end of the text."""
+    if "truncated" in problem:
+        try:
+            _decoder.decode((text.encode() if isinstance(text, str) else text) + b" " * 16)  # no longer near the end
+        except msgspec.DecodeError as error:
+            problem = str(error)
+    if "surrogate" not in problem:
+        return problem
+    place = problem.rpartition(" (")[2].rstrip(")")
+    return f"half a surrogate pair ({place}); escapes from \\ud800 to \\udfff are characters only two by two"
 
 
 def _json_name(decoded: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import cast
@@ -16,6 +16,9 @@ from siftcast.model.expression import (
     Reference,
     Truth,
     children,
+    conjoin,
+    disjoin,
+    negate,
     references,
 )
 from siftcast.model.printing import to_sql, write_value
@@ -23,6 +26,11 @@ from siftcast.model.values import Value, kind_of, normalise
 
 _MARKS = {True: "✓", False: "✗", None: "?"}
 _WORDS = {True: "true", False: "false", None: "unknown"}
+_JOINTS: dict[type, tuple[str, Callable[[tuple[Truth, ...]], Truth]]] = {
+    And: ("all of", conjoin),
+    Or: ("any of", disjoin),
+    Not: ("not", lambda truths: negate(truths[0], True)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +54,13 @@ class Explanation:
 
 
 def explain(node: Predicate, attributes: Attributes) -> Explanation:
-    """The verdicts of a tree on one event."""
-    verdict = node.evaluate(attributes)
+    """The verdicts of a tree on one event; those of the leaves decide the others, so each is found out once."""
     if isinstance(node, And | Or | Not):
         parts = tuple(explain(part, attributes) for part in children(node))  # type: ignore[arg-type]
-        title = {And: "all of", Or: "any of", Not: "not"}[type(node)]
+        title, joined = _JOINTS[type(node)]
+        verdict = joined(tuple(part.verdict for part in parts))
         return Explanation(title, verdict, _WORDS[verdict] if verdict is None else "", parts)
+    verdict = node.evaluate(attributes)
     return Explanation(to_sql(node), verdict, _reason(node, attributes, verdict))
 
 
@@ -80,5 +89,7 @@ def _short(value: object, width: int = 60) -> str:
     finite = not isinstance(value, float) or isfinite(value)  # SQL has no literal for an infinity
     if isinstance(value, int) and value.bit_length() > 4_096:  # Python refuses to write longer ones out
         return f"an integer of {value.bit_length():,} bits"
+    if isinstance(value, str):
+        value = value[:width]  # the rest is not shown, and may be very long
     text = write_value(cast(Value, value)) if finite else repr(value)
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -179,7 +179,14 @@ class And(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[Predicate, ...]
 
     def evaluate(self, attributes: Attributes) -> Truth:
-        return conjoin(term.evaluate(attributes) for term in self.terms)
+        # Written out, as `conjoin` of a generator takes three frames a level, and trees may have three hundred levels.
+        result: Truth = True
+        for term in self.terms:
+            truth = term.evaluate(attributes)
+            if truth is False:
+                return False
+            result = None if truth is None else result
+        return result
 
 
 class Or(msgspec.Struct, frozen=True, gc=False):
@@ -188,7 +195,13 @@ class Or(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[Predicate, ...]
 
     def evaluate(self, attributes: Attributes) -> Truth:
-        return disjoin(term.evaluate(attributes) for term in self.terms)
+        result: Truth = False
+        for term in self.terms:
+            truth = term.evaluate(attributes)
+            if truth is True:
+                return True
+            result = None if truth is None else result
+        return result
 
 
 def compare(operator: str, left: object, right: object) -> Truth:

@@ -14,11 +14,13 @@ timestamps (microseconds) and for numbers on a schema's granularity. Numbers wit
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from math import ceil, floor
+from operator import itemgetter
 from typing import Any
 
 from siftcast.model.values import Kind, Value, microseconds
@@ -87,6 +89,7 @@ class Scale:
 SCALES = {kind: Scale(kind) for kind in Kind}
 
 Range = tuple[Cut, Cut]
+_FEWER = 8  # so many times fewer ranges are looked up one by one rather than walked along with the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,24 @@ class IntervalSet:
         return IntervalSet(tuple(common))
 
     def __le__(self, other: IntervalSet) -> bool:
-        """Whether every value here is there as well."""
-        return (self & other) == self
+        """Whether every value here is there as well; builds nothing, and mostly ends at the first range that is not."""
+        ranges, wider = self.ranges, other.ranges
+        if ranges is wider or not ranges:
+            return True
+        if not wider or ranges[0][0] < wider[0][0] or wider[-1][1] < ranges[-1][1]:
+            return False
+        if len(wider) == 1:
+            return True
+        if len(ranges) * _FEWER < len(wider):
+            return all(_holds(wider, low, high) for low, high in ranges)
+        following = iter(wider)
+        bottom, top = next(following)
+        for low, high in ranges:
+            while top < high:  # there is a further one, as the last reaches at least as high
+                bottom, top = next(following)
+            if low < bottom:
+                return False
+        return True
 
     def complement(self, scale: Scale) -> IntervalSet:
         """Every value of the scale that is not here."""
@@ -145,6 +164,22 @@ class IntervalSet:
             reached = high
         gaps.append((reached, scale.top))
         return IntervalSet.of(gaps)
+
+
+def _holds(ranges: tuple[Range, ...], low: Cut, high: Cut) -> bool:
+    """Whether one of the ranges reaches over both cuts: if any, the last that begins no higher."""
+    place = bisect_right(ranges, low, key=itemgetter(0)) - 1
+    return place >= 0 and high <= ranges[place][1]
+
+
+def single_place(kind: Kind, low: Cut, high: Cut) -> Any:
+    """The place of the only value between two cuts without a grid; None where there are more, or may be."""
+    if len(low) == 1 or len(high) == 1:
+        return None
+    first, end = low[1], high[1]
+    if kind is Kind.NUMBER:
+        return first if first == end else None
+    return first if end == (first + "\0" if kind is Kind.STRING else first + 1) else None
 
 
 def everything(scale: Scale) -> IntervalSet:
@@ -171,8 +206,6 @@ def comparison_set(operator: str, value: Value, scale: Scale) -> IntervalSet:
 
 def prefix_set(prefix: str) -> IntervalSet:
     """The strings that begin with a prefix: from the prefix up to the next string that does not."""
-    end = prefix
-    while end and end[-1] == "\U0010ffff":
-        end = end[:-1]
+    end = prefix.rstrip("\U0010ffff")
     top: Cut = (0, end[:-1] + chr(ord(end[-1]) + 1), 0) if end else TOP
     return IntervalSet(((SCALES[Kind.STRING].before(prefix), top),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from siftcast.model.errors import FilterSyntaxError
+from siftcast.model.unsupported import advice_on_character
 
 KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "IS", "NULL", "TRUE", "FALSE"})
 
@@ -98,6 +99,9 @@ def _unreadable(source: str, position: int) -> FilterSyntaxError:
             position,
             expected="backquotes, as in `größe`",
         )
+    advice = advice_on_character(source, position)
+    if advice is not None:
+        return FilterSyntaxError(advice[0], source, position, expected=advice[1])
     shown = character if character.isprintable() else f"U+{ord(character):04X}"
     return FilterSyntaxError(f"'{shown}' has no meaning here", source, position)
 
@@ -146,4 +150,5 @@ def _escape_one(character: str) -> str:
     if character.isprintable():
         return character
     code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    # The second half of a surrogate pair is written long, or with a first half before it, it would be read as one.
+    return f"\\u{code:04x}" if code < 0x10000 and not 0xDC00 <= code < 0xE000 else f"\\U{code:08x}"

@@ -1,16 +1,18 @@
-"""LIKE patterns, matched in time linear in the text whatever the pattern.
+"""LIKE patterns, matched in n log n in pattern and text, whatever they are.
 
 A pattern is cut at its `%` into segments of fixed length. The first must start the text, the last must
 end it, the others are found from left to right, each as early as possible, which is always safe because
 `%` takes whatever is left between. A segment without `_` is found by `str.find` (linear since CPython
-3.10); one with `_` by the shift-and automaton, whose state is one integer with a bit per pattern
-character. Translating to a regular expression was rejected: `%a%a%a%b` backtracks polynomially.
+3.10); one with `_` by `wild_search`. Translating to a regular expression was rejected: `%a%a%a%b` backtracks
+polynomially.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from siftcast.model.wild_search import WildSearch
 
 ANY = None  # stands for `_` within a segment
 
@@ -27,9 +29,18 @@ class Segment:
         plain = [character for character in self.characters if character is not None]
         return "".join(plain) if len(plain) == len(self.characters) else None
 
-    def fits(self, text: str, start: int) -> bool:
-        """Whether the segment stands at `start`, which leaves room for it."""
-        return all(want is ANY or text[start + i] == want for i, want in enumerate(self.characters))
+    @property
+    def parts(self) -> tuple[tuple[int, str], ...]:
+        """The plain parts between wildcards, each with its place."""
+        found: list[tuple[int, str]] = []
+        run: list[str] = []
+        for place, character in enumerate((*self.characters, ANY)):
+            if character is not None:
+                run.append(character)
+            elif run:
+                found.append((place - len(run), "".join(run)))
+                run = []
+        return tuple(found)
 
 
 class LikePattern:
@@ -85,6 +96,8 @@ class LikePattern:
 
 
 def _segments(source: str) -> list[Segment]:
+    if "\\" not in source:
+        return [Segment(tuple([ANY if one == "_" else one for one in run])) for run in source.split("%")]
     segments: list[Segment] = []
     run: list[str | None] = []
     position = 0
@@ -111,8 +124,8 @@ def _matcher(segments: tuple[Segment, ...]) -> Callable[[str], bool]:
     if len(segments) == 1:
         if first.text is not None:
             return first.text.__eq__
-        size = len(first.characters)
-        return lambda text: len(text) == size and first.fits(text, 0)
+        size, fits = len(first.characters), _fitting(first)
+        return lambda text: len(text) == size and fits(text, 0)
     inner = tuple(segment for segment in segments[1:-1] if segment.characters)
     if not inner and first.text is not None and last.text is not None:
         return _ends_matcher(first.text, last.text)
@@ -129,15 +142,22 @@ def _ends_matcher(head: str, tail: str) -> Callable[[str], bool]:
     return lambda text: len(text) >= shortest and text.startswith(head) and text.endswith(tail)
 
 
+def _fitting(segment: Segment) -> Callable[[str, int], bool]:
+    """A function (text, start) -> whether the segment stands there; there must be room for it."""
+    parts = segment.parts
+    return lambda text, start: all(text.startswith(part, start + place) for place, part in parts)
+
+
 Finder = Callable[[str, int, int], int]
 
 
 def _general_matcher(first: Segment, finders: tuple[Finder, ...], last: Segment) -> Callable[[str], bool]:
     head, tail = len(first.characters), len(last.characters)
+    fits_first, fits_last = _fitting(first), _fitting(last)
 
     def matches(text: str) -> bool:
         end = len(text) - tail
-        if end < head or not first.fits(text, 0) or not last.fits(text, end):
+        if end < head or not fits_first(text, 0) or not fits_last(text, end):
             return False
         position = head
         for find in finders:
@@ -160,26 +180,4 @@ def _finder(segment: Segment) -> Finder:
             return found + size if found >= 0 else -1
 
         return find_plain
-    return _shift_and(segment)
-
-
-def _shift_and(segment: Segment) -> Finder:
-    everywhere = 0
-    masks: dict[str, int] = {}
-    for bit, character in enumerate(segment.characters):
-        if character is None:
-            everywhere |= 1 << bit
-        else:
-            masks[character] = masks.get(character, 0) | 1 << bit
-    masks = {character: mask | everywhere for character, mask in masks.items()}
-    accept = 1 << len(segment.characters) - 1
-
-    def find_wild(text: str, start: int, end: int) -> int:
-        state = 0
-        for position in range(start, end):
-            state = (state << 1 | 1) & masks.get(text[position], everywhere)
-            if state & accept:
-                return position + 1
-        return -1
-
-    return find_wild
+    return WildSearch(len(segment.characters), segment.parts).find

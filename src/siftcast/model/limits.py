@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from siftcast.model.errors import ArgumentError
+from siftcast.model.showing import shown
+
 DEPTH_CEILING = 150  # the parser recurses a few Python frames a level; CPython allows about 1,000 in all
 
 
@@ -19,10 +22,14 @@ class FilterLimits:
     terms_max: int = 4_096
 
     def __post_init__(self) -> None:
-        if min(self.length_max, self.depth_max, self.terms_max) < 1:
-            raise ValueError("filter limits must be positive")
+        for name in ("length_max", "depth_max", "terms_max"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ArgumentError(f"filter limits must be positive whole numbers; {name} is {shown(value)}")
         if self.depth_max > DEPTH_CEILING:
-            raise ValueError(f"depth_max can be at most {DEPTH_CEILING}")
+            raise ArgumentError(f"depth_max can be at most {DEPTH_CEILING}")
 
 
 DEFAULT_LIMITS = FilterLimits()
+CEILING = FilterLimits(length_max=2**31, depth_max=DEPTH_CEILING, terms_max=2**31)
+"""For what was accepted before, under whatever limits, and for what nodes make of it."""

@@ -16,7 +16,8 @@ def read_number(raw: str, integer_max: int = INTEGER_MAX) -> int | float:
         if number in (float("inf"), float("-inf")):
             raise ValueError("the number is too large for a float")
         return number
-    integer = int(raw) if len(raw) < 400 else integer_max + 1
+    digits = raw if len(raw) < 400 else raw.lstrip("0") or "0"  # `int` takes no text of thousands of digits
+    integer = int(digits) if len(digits) < 400 else integer_max + 1
     if integer > integer_max:
         raise ValueError("the integer does not fit 64 bits; write it as a float, as in 1e19")
     return integer

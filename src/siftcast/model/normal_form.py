@@ -8,6 +8,9 @@ of a later dialect) stays behind as *residue*, to be evaluated on the event itse
 Alternatives multiply under AND. Past a budget they are replaced by their hull, one conjunction that allows
 at least as much, marked inexact. So the result always allows every matching event: exact conjunctions allow no
 other, inexact ones and those with residue must be verified.
+
+Cost: n log n in the terms of the filter, whatever they are: sets are joined and met all at once or in pairs of like
+size, never one by one into a growing one, and alternatives that can be joined are found by their hashes.
 """
 
 from __future__ import annotations
@@ -42,6 +45,9 @@ from siftcast.model.values import Kind, Value, kind_of
 Path = tuple[str, ...]
 Scales = Mapping[Path, Scale]
 BUDGET = 64
+_MEETS_FACTOR = 4  # times the budget: how many meets one AND may take, however many of them come to nothing
+_SHORT_MAX = 4  # ranges of sets that are met only to see whether they have anything in common
+_MERGES_MAX = 4
 
 
 class Presence(Enum):
@@ -142,14 +148,27 @@ class _Normaliser:
         return merged([alternative for part in parts for alternative in part], self._budget)
 
     def _all(self, parts: Sequence[list[Conjunction]]) -> list[Conjunction]:
-        result = [_ALWAYS]
-        for part in sorted(parts, key=len):
-            if len(result) * len(part) > self._budget:
-                part = [hull(part)]
+        """The products of all parts; what has no alternatives, and what would have too many, is met at once."""
+        common = _meet_all([part[0] for part in parts if len(part) == 1])
+        if common is None or not all(parts):
+            return []
+        result, hulls, meets = [_ALWAYS], list[Conjunction](), 0
+        for part in sorted((part for part in parts if len(part) > 1), key=len):
+            if common.constraints:
+                part = [alternative for alternative in part if not _apart(alternative, common)]
+                if not part:
+                    return []
+            meets += len(result) * len(part)
+            if len(part) == 1 or len(result) * len(part) > self._budget or meets > self._budget * _MEETS_FACTOR:
+                hulls.append(hull(part))
+                continue
             met = [left.meet(right) for left in result for right in part]
             result = [conjunction for conjunction in met if conjunction is not None]
-            if not result:
-                break
+        common = _meet_all([common, *hulls])
+        if common is None or result == [_ALWAYS]:
+            return [] if common is None else [common]
+        met = [common.meet(alternative) for alternative in result]
+        result = [conjunction for conjunction in met if conjunction is not None]
         return merged(result, self._budget) if len(result) > 1 else result
 
     def _leaf(self, node: Predicate, negated: bool) -> list[Conjunction]:
@@ -226,56 +245,143 @@ def _within(path: Path, kind: Kind, values: IntervalSet) -> list[Conjunction]:
     return [Conjunction({path: Within(kind, values)})] if values else []
 
 
+def _meet_all(conjunctions: Sequence[Conjunction]) -> Conjunction | None:
+    """All at once, or None where no event can satisfy them; in n log n, which meeting one after the other is not."""
+    if len(conjunctions) < 3:
+        met = conjunctions[0] if conjunctions else _ALWAYS
+        return met if len(conjunctions) < 2 else met.meet(conjunctions[1])
+    by_path: dict[Path, list[Constraint]] = {}
+    for conjunction in conjunctions:
+        for path, constraint in conjunction.constraints.items():
+            by_path.setdefault(path, []).append(constraint)
+    constraints: dict[Path, Constraint] = {}
+    for path, wanted in by_path.items():
+        while len(wanted) > 1:  # in pairs, pairs of pairs, …: neither grows long before the other does
+            pairs = [_meet(*wanted[at : at + 2]) for at in range(0, len(wanted) - 1, 2)]
+            left = [constraint for constraint in pairs if constraint is not None]
+            if len(left) < len(pairs):
+                return None
+            wanted = left + wanted[len(wanted) & ~1 :]
+        constraints[path] = wanted[0]
+    residue = _NOTHING.union(*(conjunction.residue for conjunction in conjunctions))
+    return Conjunction(constraints, residue, all(conjunction.exact for conjunction in conjunctions))
+
+
+def _apart(one: Conjunction, other: Conjunction) -> bool:
+    """Whether no event can satisfy both, as far as that is soon told."""
+    for path, constraint in one.constraints.items():
+        present = other.constraints.get(path)
+        if present is not None and _is_short(constraint) and _is_short(present) and _meet(constraint, present) is None:
+            return True
+    return False
+
+
+def _is_short(constraint: Constraint) -> bool:
+    return not isinstance(constraint, Within) or len(constraint.values.ranges) <= _SHORT_MAX
+
+
 def hull(alternatives: Sequence[Conjunction]) -> Conjunction:
     """One conjunction that allows whatever any of the alternatives allows, and perhaps more."""
-    shared: dict[Path, Constraint] = dict(alternatives[0].constraints)
-    for alternative in alternatives[1:]:
-        for path in list(shared):
-            joined = _join(shared[path], alternative.constraints.get(path))
-            if joined is None:
-                del shared[path]
-            else:
-                shared[path] = joined
-    exact = len(alternatives) == 1 and alternatives[0].exact
-    return Conjunction(shared, alternatives[0].residue if len(alternatives) == 1 else _NOTHING, exact)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    smallest = min((alternative.constraints for alternative in alternatives), key=len)
+    shared: dict[Path, Constraint] = {}
+    for path in smallest:
+        joined = _join_all([alternative.constraints.get(path) for alternative in alternatives])
+        if joined is not None:
+            shared[path] = joined
+    return Conjunction(shared, _NOTHING, False)
 
 
-def _join(left: Constraint, right: Constraint | None) -> Constraint | None:
-    if right is None:
+def _join_all(constraints: Sequence[Constraint | None]) -> Constraint | None:
+    """What allows all that any of some constraints allows; None where nothing but everything does."""
+    distinct = set(constraints)
+    if len(distinct) == 1:
+        return constraints[0]
+    if None in distinct or Presence.NULL in distinct:
         return None
-    if isinstance(left, Within) and isinstance(right, Within) and left.kind is right.kind:
-        return Within(left.kind, left.values | right.values)
-    if left is Presence.NULL or right is Presence.NULL:
-        return left if left is right else None
+    within = [constraint for constraint in distinct if isinstance(constraint, Within)]
+    if len(within) == len(distinct) and len({constraint.kind for constraint in within}) == 1:
+        return _union(within)
     return Presence.PRESENT
+
+
+def _union(within: Sequence[Within]) -> Within:
+    ranges = [bounds for constraint in within for bounds in constraint.values.ranges]
+    return Within(within[0].kind, IntervalSet.of(ranges))
 
 
 def merged(alternatives: list[Conjunction], budget: int = BUDGET) -> list[Conjunction]:
     """Fewer alternatives for the same events: those that differ in one attribute only become one."""
-    result: list[Conjunction] = []
-    for candidate in alternatives[: budget * 4]:
-        for index, kept in enumerate(result):
-            joined = _merge_pair(kept, candidate)
-            if joined is not None:
-                result[index] = joined
-                break
-        else:
-            result.append(candidate)
-    if len(result) > budget or len(alternatives) > budget * 4:
-        return [hull(alternatives)]
-    return result
+    result = alternatives
+    for _ in range(
+        _MERGES_MAX if len(alternatives) > 1 else 0
+    ):  # what differed in two attributes may differ in one after the first time
+        fewer = _merged_once(result)
+        if len(fewer) == len(result):
+            break
+        result = fewer
+    return [hull(alternatives)] if len(result) > budget else result
 
 
-def _merge_pair(left: Conjunction, right: Conjunction) -> Conjunction | None:
-    if not (left.decides and right.decides) or left.constraints.keys() != right.constraints.keys():
-        return None
-    differing = [path for path, value in left.constraints.items() if right.constraints[path] != value]
-    if not differing:
-        return left
-    if len(differing) > 1:
-        return None
-    one, other = left.constraints[differing[0]], right.constraints[differing[0]]
-    if isinstance(one, Within) and isinstance(other, Within) and one.kind is other.kind:
-        union = Within(one.kind, one.values | other.values)
-        return Conjunction({**left.constraints, differing[0]: union})
-    return None
+def _merged_once(alternatives: list[Conjunction]) -> list[Conjunction]:
+    """Joins alternatives that agree on all attributes but one, each with the first that it agrees with.
+
+    Agreeing ones are found by a hash of all attributes but one, so that this takes time linear in what is given.
+    """
+    groups: list[_Group] = []
+    by_others: dict[tuple[Path, int], _Group] = {}
+    if len({frozenset(alternative.constraints) for alternative in alternatives}) == len(
+        alternatives
+    ):  # the usual case: no two ask about the same attributes
+        return alternatives
+    for candidate in alternatives:
+        if not candidate.decides:
+            groups.append(_Group(candidate))
+            continue
+        hashes = {path: hash((path, constraint)) for path, constraint in candidate.constraints.items()}
+        whole = len(hashes)
+        for one in hashes.values():
+            whole ^= one
+        keys = [(path, whole ^ one) for path, one in hashes.items()]
+        if not any((group := by_others.get(key)) is not None and group.take(candidate, key[0]) for key in keys):
+            group = _Group(candidate)
+            groups.append(group)
+            for key in keys:
+                by_others.setdefault(key, group)
+    return [group.joined() for group in groups]
+
+
+class _Group:
+    """Alternatives that agree with the first of them on all attributes but one, the same for all."""
+
+    __slots__ = ("_first", "_path", "_within")
+
+    def __init__(self, first: Conjunction) -> None:
+        self._first = first
+        self._path: Path | None = None
+        self._within: list[Within] = []
+
+    def take(self, candidate: Conjunction, path: Path) -> bool:
+        """Takes in an alternative that differs in this attribute, if it belongs here."""
+        first, one, other = self._first, self._first.constraints.get(path), candidate.constraints[path]
+        if self._path not in (None, path) or one is None or len(first.constraints) != len(candidate.constraints):
+            return False
+        if any(first.constraints.get(at) != wanted for at, wanted in candidate.constraints.items() if at != path):
+            return False
+        if one == other:
+            return True
+        if not isinstance(one, Within) or not isinstance(other, Within) or one.kind is not other.kind:
+            return False
+        self._path = path
+        self._within.append(other)
+        return True
+
+    def joined(self) -> Conjunction:
+        """All of them as one."""
+        path = self._path
+        if path is None:
+            return self._first
+        one = self._first.constraints[path]
+        assert isinstance(one, Within)
+        return Conjunction({**self._first.constraints, path: _union([one, *self._within])})

@@ -42,12 +42,36 @@ CompiledPredicate = Callable[[Attributes], bool]
 
 _NESTING_MAX = 12  # deeper parts become functions of their own: CPython limits nested parentheses
 _CODES_MAX = 4_096
+_TERMS_MAX = 256
+_ASKED_MAX = 50
+_SOURCE_MAX = 8_192  # what is longer rarely comes again, and thousands of them would fill the memory
 _codes: dict[str, CodeType] = {}
 
 
 def compile_predicate(node: Predicate) -> CompiledPredicate:
-    """A function that is True exactly where the tree evaluates to True."""
+    """A function that is True exactly where the tree evaluates to True.
+
+    A large tree is evaluated as it is for the first events: to compile thousands of terms takes as long as fifty.
+    """
+    if isinstance(node, And | Or) and len(node.terms) > _TERMS_MAX:
+        return _late(node)
     return _compile(node, False)
+
+
+def _late(node: And | Or) -> CompiledPredicate:
+    asked, decide = 0, all if isinstance(node, And) else any
+    compiled: CompiledPredicate | None = None
+
+    def predicate(event: Attributes) -> bool:
+        nonlocal asked, compiled
+        if compiled is not None:
+            return compiled(event)
+        asked += 1
+        if asked > _ASKED_MAX:
+            compiled = _compile(node, False)
+        return decide(term.evaluate(event) is True for term in node.terms)
+
+    return predicate
 
 
 def _compile(node: Predicate, negated: bool) -> CompiledPredicate:
@@ -59,7 +83,8 @@ def _compile(node: Predicate, negated: bool) -> CompiledPredicate:
     if code is None:
         module = compile(source, "<siftcast predicate>", "exec")
         code = next(part for part in module.co_consts if isinstance(part, CodeType))
-        remember(_codes, source, code, _CODES_MAX)
+        if len(source) <= _SOURCE_MAX:
+            remember(_codes, source, code, _CODES_MAX)
     function = FunctionType(code, _NAMES, "predicate", tuple(writer.constants))
     return cast(CompiledPredicate, function)
 
@@ -114,7 +139,10 @@ class _Writer:
             if depth >= _NESTING_MAX:
                 return f"{self._constant(_compile(node, negated))}(e)"
             joint = " or " if isinstance(node, Or) is not negated else " and "
-            return f"({joint.join(self.write(term, negated, depth + 1) for term in node.terms)})"
+            written = []
+            for term in node.terms:  # no generator: a frame less for each level
+                written.append(self.write(term, negated, depth + 1))
+            return f"({joint.join(written)})"
         return self._leaf(node, negated) or self._evaluated(node, negated)
 
     def _leaf(self, node: Predicate, negated: bool) -> str | None:

@@ -23,9 +23,9 @@ def to_sql(node: object) -> str:
 def _write(node: object, around: int) -> str:
     match node:
         case Or(terms):
-            return _parenthesised(" OR ".join(_write(term, _AND) for term in terms), around > _LOOSEST)
+            return _parenthesised(_joined(" OR ", terms, _AND), around > _LOOSEST)
         case And(terms):
-            return _parenthesised(" AND ".join(_write(term, _NOT) for term in terms), around > _AND)
+            return _parenthesised(_joined(" AND ", terms, _NOT), around > _AND)
         case Not(term):
             return f"NOT {_write(term, _NOT)}"
         case Comparison(operator, left, right):
@@ -43,6 +43,31 @@ def _write(node: object, around: int) -> str:
         case Literal(constant):
             return write_value(constant)
     raise FilterTypeError(f"{type(node).__name__} cannot be written in the SQL dialect")
+
+
+def _joined(joint: str, terms: tuple[object, ...], around: int) -> str:
+    written = []
+    for term in terms:  # no generator: a frame less for each level
+        written.append(_write(term, around))
+    return joint.join(written)
+
+
+def text_depth(node: object) -> int:
+    """How deep the text of a tree nests, counted as the parser does: each NOT and each pair of parentheses."""
+    deepest = 0
+    pending: list[tuple[object, int, int]] = [(node, 0, _LOOSEST)]
+    while pending:  # not by recursion, since this is what guards against too much of it
+        current, depth, around = pending.pop()
+        kind = type(current)
+        if kind is Or or kind is And:
+            own = _AND if kind is Or else _NOT
+            depth += around >= own
+            pending += [(term, depth, own) for term in current.terms]  # type: ignore[attr-defined]
+        elif kind is Not:
+            depth += 1
+            pending.append((current.term, depth, _NOT))  # type: ignore[attr-defined]
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _parenthesised(text: str, needed: bool) -> str:

@@ -7,7 +7,7 @@ JSON or CSV become timestamps and numbers, and partitioned schemes know the cont
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -16,17 +16,13 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from siftcast.model.errors import SchemaError
+from siftcast.model.columns import KIND_OF_COLUMN, Columns
+from siftcast.model.errors import EventError, SchemaError
 from siftcast.model.intervals import Scale
+from siftcast.model.showing import shown, shown_path
 from siftcast.model.values import Kind, Value, in_utc, kind_of, lookup, normalise, parse_timestamp
 
-KIND_OF_ATTRIBUTE: dict[str, Kind] = {
-    "int": Kind.NUMBER,
-    "float": Kind.NUMBER,
-    "string": Kind.STRING,
-    "bool": Kind.BOOLEAN,
-    "timestamp": Kind.TIMESTAMP,
-}
+KIND_OF_ATTRIBUTE = KIND_OF_COLUMN
 _FIELDS = {"name", "type", "domain", "granularity"}
 
 
@@ -47,10 +43,13 @@ class Attribute:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise SchemaError("an attribute needs a name")
-        if self.type not in KIND_OF_ATTRIBUTE:
-            raise SchemaError(f"attribute '{self.name}': type {self.type!r} is none of {', '.join(KIND_OF_ATTRIBUTE)}")
+            raise SchemaError(f"an attribute needs a name, not {shown(self.name)}")
+        if not isinstance(self.type, str) or self.type not in KIND_OF_ATTRIBUTE:
+            known = ", ".join(KIND_OF_ATTRIBUTE)
+            raise SchemaError(f"attribute {shown(self.name)}: type {shown(self.type)} is none of {known}")
         if self.domain is not None:
+            if not isinstance(self.domain, tuple | list):
+                raise SchemaError(f"attribute {shown(self.name)}: the domain is a tuple, not {shown(self.domain)}")
             object.__setattr__(self, "domain", self._checked_domain(tuple(self.domain)))
         self._check_granularity()
         object.__setattr__(self, "scale", self._laid_out())
@@ -87,8 +86,8 @@ class Attribute:
             return
         if self.kind is not Kind.NUMBER:
             raise SchemaError(f"attribute '{self.name}': only numbers have a granularity")
-        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < float("inf"):
-            raise SchemaError(f"attribute '{self.name}': granularity must be a positive number, not {step!r}")
+        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < 2**63:
+            raise SchemaError(f"attribute '{self.name}': granularity must be a positive number, not {shown(step)}")
         if self.domain and self.domain[0] == float("-inf"):
             raise SchemaError(f"attribute '{self.name}': a granularity needs a finite low end of the domain")
         object.__setattr__(self, "granularity", normalise(step))  # a NumPy float does not print as a number
@@ -99,10 +98,10 @@ class Attribute:
             try:
                 value = parse_timestamp(value)
             except ValueError as error:
-                raise SchemaError(f"attribute '{self.name}': {value!r} is no timestamp ({error})") from None
+                raise SchemaError(f"attribute '{self.name}': {shown(value)} is no timestamp ({error})") from None
         known = normalise(value)
         if known is None:
-            if value is None or (isinstance(value, Real | Decimal) and value != value):  # NaN
+            if value is None or _is_nan(value):
                 return None
             raise self._misfit(value)
         if kind_of(known) is not self.kind:
@@ -128,26 +127,39 @@ class Attribute:
         else:
             inside = self.domain[0] <= value <= self.domain[1]  # type: ignore[operator]
         if not inside:
-            raise SchemaError(f"attribute '{self.name}': {value!r} lies outside its domain")
+            raise SchemaError(f"attribute '{self.name}': {shown(value)} lies outside its domain")
 
     def _misfit(self, value: object) -> SchemaError:
-        try:
-            shown = repr(value)
-        except ValueError:  # Python writes no integer of more than 4,300 digits
-            shown = "too large to be written out"
-        shown = shown if len(shown) <= 60 else shown[:59] + "…"
-        return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown}")
+        return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown(value)}")
+
+
+def _is_nan(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_nan()  # one that signals may not be compared
+    return isinstance(value, Real) and value != value
 
 
 class Schema:
-    """The attributes of an application, in order; immutable, compared by content."""
+    """The attributes of an application, in order; immutable, compared by content.
 
-    __slots__ = ("_by_name", "attributes", "name", "scales")
+    A table says which of its dotted names are columns and which are fields inside structs, so a schema `of` one refuses
+    a filter with such a field in backquotes. One that was written down leaves that to the events.
+    """
+
+    __slots__ = ("_by_name", "_paths", "attributes", "name", "scales")
 
     def __init__(self, attributes: Sequence[Attribute], name: str = "") -> None:
+        if not isinstance(attributes, Iterable) or isinstance(attributes, str | bytes):
+            raise SchemaError(f"a schema is made of a list of attributes, not {shown(attributes)}")
         self.attributes = tuple(attributes)
+        wrong = next((each for each in self.attributes if not isinstance(each, Attribute)), None)
+        if wrong is not None or None in self.attributes:
+            raise SchemaError(f"a schema is made of attributes: Attribute(name, type), not {shown(wrong)}")
+        if not isinstance(name, str):
+            raise SchemaError(f"the schema's name must be a string, not {shown(name)}")
         self.name = name
         self._by_name = {attribute.name: attribute for attribute in self.attributes}
+        self._paths: dict[str, tuple[str, ...]] = {}  # of the fields inside structs, where a table told
         if len(self._by_name) < len(self.attributes):
             raise SchemaError("two attributes have the same name")
         self.scales = {tuple(attribute.name.split(".")): attribute.scale for attribute in self.attributes}
@@ -155,12 +167,16 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Reads a schema from a TOML file."""
+        if not isinstance(path, str | Path):
+            raise SchemaError(f"a schema is loaded from the path of a TOML file, not {shown(path)}")
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise SchemaError(f"{path}: cannot be read ({error.strerror})") from None
         except UnicodeDecodeError:
             raise SchemaError(f"{path}: is not UTF-8 text") from None
+        except OSError as error:
+            raise SchemaError(f"{shown_path(path)}: cannot be read ({error.strerror})") from None
+        except ValueError as error:  # a path with a NUL, or with half a surrogate pair
+            raise SchemaError(f"{shown(str(path))} is no path ({error})") from None
         try:
             return cls.parse(text)
         except SchemaError as error:
@@ -169,10 +185,14 @@ class Schema:
     @classmethod
     def parse(cls, text: str) -> Schema:
         """Reads a schema from TOML text: an optional `name` and one `[[attribute]]` table each."""
+        if not isinstance(text, str):
+            raise SchemaError(f"a schema is parsed from TOML text, not {shown(text)}")
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"not valid TOML: {error}") from None
+        except RecursionError:
+            raise SchemaError("not valid TOML: it nests too deeply") from None
         unknown = document.keys() - {"name", "attribute"}
         if unknown:
             raise SchemaError(f"unknown entry '{min(unknown)}'; a schema has 'name' and [[attribute]] tables")
@@ -183,6 +203,18 @@ class Schema:
         if not isinstance(name, str):
             raise SchemaError("the schema's name must be a string")
         return cls([_attribute(table) for table in tables], name)
+
+    @classmethod
+    def of(cls, frame: object, name: str = "") -> Schema:
+        """The attributes of a Spark, Arrow or pandas table, or of the schema of one; structs by their dotted fields.
+
+        Whole numbers are `int`, other numbers and decimals `float`, dates and timestamps `timestamp`. Columns that
+        compare with nothing (lists, maps, bytes) are no attributes.
+        """
+        known = Columns.of(frame)
+        made = cls([Attribute(each, column.type) for each, column in known.items() if column.kind is not None], name)
+        made._paths = {each: path for each in made.names if len(path := known.path_of(each)) > 1}
+        return made
 
     def to_toml(self) -> str:
         """TOML text that `parse` reads back into an equal schema."""
@@ -200,8 +232,14 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
 
+    def nested_path(self, name: str) -> tuple[str, ...] | None:
+        """The only path to an attribute that is known to lie inside a struct, None for others."""
+        return self._paths.get(name) if name in self else None
+
     def coerce(self, attributes: Mapping[str, object]) -> dict[str, object]:
         """An event's attributes with the types of the schema; attributes it does not know pass as they are."""
+        if not isinstance(attributes, Mapping):
+            raise EventError(f"the attributes of an event are a mapping, not {shown(attributes)}")
         coerced = dict(attributes)
         for name, attribute in self._by_name.items():
             path = (name,) if name in coerced else tuple(name.split("."))
@@ -215,13 +253,12 @@ class Schema:
         return coerced
 
     def __getitem__(self, name: str) -> Attribute:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise SchemaError(f"the schema has no attribute '{name}'; it has {', '.join(self.names)}") from None
+        if name not in self:
+            raise SchemaError(f"the schema has no attribute {shown(name)}; it has {', '.join(self.names)}")
+        return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return isinstance(name, str) and name in self._by_name
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
@@ -237,6 +274,13 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"Schema({list(self.attributes)!r}, {self.name!r})"
+
+
+def checked_schema(schema: object) -> Schema:
+    """The schema that was handed in; raises SchemaError for anything else."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"a schema is a Schema, as Schema.load(path) gives, not {shown(schema)}")
+    return schema
 
 
 def _replaced(attributes: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, object]:

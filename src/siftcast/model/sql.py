@@ -39,6 +39,7 @@ from siftcast.model.limits import DEFAULT_LIMITS, FilterLimits
 from siftcast.model.literals import Literals
 from siftcast.model.template import PatternSlot, Slot, Template
 from siftcast.model.template_cache import TemplateCache
+from siftcast.model.unsupported import advice_on
 from siftcast.model.values import Kind, Value, kind_of
 
 _OPERATORS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -100,7 +101,7 @@ class _Parser:
             raise self._error("the filter is empty", "a comparison such as price < 95")
         tree = self._filter()
         if self._kinds[self._position] != END:
-            raise self._error(f"{self._shown()} is one too many", "AND, OR or the end of the filter")
+            raise self._misplaced("is one too many", "AND, OR or the end of the filter")
         return Template(tree, self._depth_seen, self._terms)
 
     # -- truth ---------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ class _Parser:
         self._count_terms(1)
         if isinstance(operand, Reference | Literal):
             return operand
-        raise self._error("a value alone is neither true nor false", _TEST_EXPECTED)
+        raise self._advised() or self._error("a value alone is neither true nor false", _TEST_EXPECTED)
 
     def _at_test(self) -> bool:
         position = self._position
@@ -187,7 +188,7 @@ class _Parser:
         if kind == "LIKE":
             return self._like(operand, start, negated)
         self._position -= 1
-        raise self._error(f"{self._shown()} after NOT", "BETWEEN, IN or LIKE")
+        raise self._misplaced("after NOT", "BETWEEN, IN or LIKE")
 
     def _between(self, operand: Operand, start: int, negated: bool) -> Predicate:
         low = self._operand("the lower end")
@@ -203,8 +204,7 @@ class _Parser:
             at = self._position
             option = self._operand("a value")
             if isinstance(option, Reference):
-                self._position = at
-                raise self._error("IN takes a list of values, not attributes", "a value")
+                raise self._no_value(at)
             options.append(option)
             self._count_terms(1)
             if not self._skip(","):
@@ -212,6 +212,15 @@ class _Parser:
         self._expect(")", "a comma or )")
         self._agree(start, operand, *options)
         return In(operand, tuple(options), negated)  # type: ignore[arg-type]  # slots become literals in bind
+
+    def _no_value(self, at: int) -> FilterSyntaxError:
+        """An error about a name in a list of values: an attribute, or the beginning of something that SQL has there."""
+        is_alone = self._texts[self._position] in (",", ")")
+        advised = self._advised() if self._kinds[self._position] == SYMBOL else None  # a function, arithmetic
+        self._position = at
+        if advised is None and not is_alone:  # a query
+            advised = self._advised()
+        return advised or self._error("IN takes a list of values, not attributes", "a value")
 
     def _like(self, operand: Operand, start: int, negated: bool) -> Predicate:
         at = self._position
@@ -247,7 +256,7 @@ class _Parser:
             return self._literal_slot(Kind.NUMBER, position + 1, negative=text == "-")
         constant = _CONSTANTS.get(kind)
         if constant is None:
-            raise self._error(f"{self._shown()} cannot stand here", expected)
+            raise self._misplaced("cannot stand here", expected)
         self._position += 1
         return constant
 
@@ -304,7 +313,7 @@ class _Parser:
 
     def _expect(self, token: str, expected: str) -> None:
         if not self._skip(token):
-            raise self._error(f"{self._shown()} cannot stand here", expected)
+            raise self._misplaced("cannot stand here", expected)
 
     def _shown(self) -> str:
         position = self._position
@@ -312,6 +321,25 @@ class _Parser:
             return "the end of the filter"
         text = self._texts[position]
         return f"'{text if len(text) <= 40 else text[:39] + '…'}'"
+
+    def _misplaced(self, problem: str, expected: str) -> FilterSyntaxError:
+        """An error about the next token; where SQL knows it, with what to write instead."""
+        return self._advised() or self._error(f"{self._shown()} {problem}", expected)
+
+    def _advised(self) -> FilterSyntaxError | None:
+        position = self._position
+        kind, text = self._kinds[position], self._texts[position]
+        before, after_name = "", False
+        if position:
+            before, after_name = self._texts[position - 1], self._kinds[position - 1] == NAME
+        # DATE '…' and INTERVAL 1 are a name and a value.
+        if kind not in (NAME, SYMBOL) and not (kind in (STRING, NUMBER) and after_name):
+            return None
+        after = self._texts[position + 1]
+        if text == after == "-" and self._tokens.source.startswith("--", self._tokens.offset(position)):
+            text = "--"
+        advice = advice_on(before, text, after, before_is_name=after_name, is_sign=kind == SYMBOL)
+        return None if advice is None else self._error(*advice)
 
     def _error(self, problem: str, expected: str) -> FilterSyntaxError:
         offset = self._tokens.offset(self._position)

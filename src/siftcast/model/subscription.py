@@ -9,6 +9,7 @@ import msgspec
 
 from siftcast.model.errors import SubscriptionError
 from siftcast.model.filter import Filter
+from siftcast.model.showing import shown
 
 _FIELDS = ("id", "filter", "dialect", "subscriber", "delay_ms_max")
 _decoder = msgspec.json.Decoder()
@@ -25,22 +26,28 @@ class Subscription:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
-            raise SubscriptionError("a subscription needs an id, as a string")
+            raise SubscriptionError(f"a subscription needs an id, as a string, not {shown(self.id)}")
         if not isinstance(self.filter, Filter):
-            raise SubscriptionError(f"subscription '{self.id}': filter must be a Filter, not {_given(self.filter)}")
+            raise SubscriptionError(
+                f"subscription {shown(self.id)}: filter must be a Filter, not {_given(self.filter)}"
+            )
         if not isinstance(self.subscriber, str):
-            raise SubscriptionError(f"subscription '{self.id}': subscriber must be a string, not {self.subscriber!r}")
+            raise SubscriptionError(
+                f"subscription {shown(self.id)}: subscriber must be a string, not {shown(self.subscriber)}"
+            )
         delay = self.delay_ms_max
         if delay is not None and (
             isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 < delay < float("inf")
         ):
-            raise SubscriptionError(f"subscription '{self.id}': delay_ms_max must be positive, not {delay!r}")
+            raise SubscriptionError(f"subscription {shown(self.id)}: delay_ms_max must be positive, not {shown(delay)}")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Subscription:
         """Reads {"id": …, "filter": …[, "dialect", "subscriber", "delay_ms_max"]}."""
+        if not isinstance(text, str | bytes | bytearray):
+            raise SubscriptionError(f"a subscription is read from JSON text, not from {shown(text)}")
         try:
-            fields = _decoder.decode(text)
+            fields = _decoder.decode(str.__str__(text) if isinstance(text, str) else text)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             raise SubscriptionError(f"not valid JSON: {error}") from None
         if not isinstance(fields, dict):
@@ -50,9 +57,11 @@ class Subscription:
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Subscription:
         """The same from a dict; fields that are null count as not given."""
+        if not isinstance(fields, dict):
+            raise SubscriptionError(f"the fields of a subscription are a dict, not {shown(fields)}")
         unknown = [name for name in fields if name not in _FIELDS]
         if unknown:
-            raise SubscriptionError(f"unknown field '{unknown[0]}'; known: {', '.join(_FIELDS)}")
+            raise SubscriptionError(f"unknown field {shown(unknown[0])}; known: {', '.join(_FIELDS)}")
         identity, text = fields.get("id"), fields.get("filter")
         if not isinstance(identity, str) or not isinstance(text, str):
             missing = "id" if not isinstance(identity, str) else "filter"
@@ -70,4 +79,4 @@ class Subscription:
 
 
 def _given(filter_: object) -> str:
-    return f"a text; write Filter.parse({filter_!r})" if isinstance(filter_, str) else repr(filter_)
+    return f"a text; write Filter.parse({shown(filter_)})" if isinstance(filter_, str) else shown(filter_)

@@ -35,15 +35,17 @@ from siftcast.model.values import Value, parse_timestamp
 # It starts with a set of characters, by which the regular expression engine finds candidates twice as fast.
 _LITERAL = re.compile(r"(['0-9](?:(?<=')[^'\\]*'|(?<=[0-9])(?<![\w.][0-9])[0-9]{0,17}(?:\.[0-9]{1,18})?(?![\w.])))")
 _MARKS: dict[type, str] = {int: "\x01", float: "\x02", str: "\x03"}
-# An AND before a literal belongs to a BETWEEN.
-_JOINT = re.compile(r"\s+(AND|OR)\s+(?![\x01-\x03+-]|TIMESTAMP\s*\x03)", re.IGNORECASE)
+# An AND before a literal belongs to a BETWEEN. A run of blanks is looked at once, as a whole and from its beginning:
+# giving blanks back, or trying each of them as a beginning, would take quadratic time on a long run.
+_JOINT = re.compile(r"\s(?<!\s\s)\s*+(AND|OR)\s++(?![\x01-\x03+-]|TIMESTAMP\s*\x03)", re.IGNORECASE)
 _OR = frozenset({"OR", "or", "Or", "oR"})
 _NO_NAMES = KEYWORDS | {"TIMESTAMP"}
 _MARK = re.compile("[\x01-\x03]")
 _decode = msgspec.json.Decoder(list).decode
 _mark = _MARKS.__getitem__
-_CACHE_MAX = 16_384  # about 50 MB at worst
+_CACHE_MAX = 16_384  # about 50 MB of what people write
 _PIECE_MAX = 1_000
+_SKELETON_MAX = 4_000  # longer texts rarely repeat, and many of them would fill the memory
 _CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
 _LONG_TERMS_MAX = 512  # but for some of them, because many may be of one length and one type
 
@@ -77,7 +79,9 @@ class _Term(msgspec.Struct, frozen=True, gc=False):
     trees: dict[int, Predicate]
 
     def put_at(self, place: int) -> Predicate:
-        tree = self.trees[place] = shifted(self.form.template.tree, place)
+        tree = shifted(self.form.template.tree, place)
+        if place < _CACHED_SLOTS_MAX:  # a term may come at thousands of places in long filters, and seldom twice at one
+            self.trees[place] = tree
         return tree
 
     def renamed(self, name: str) -> _Term:
@@ -139,7 +143,9 @@ class TemplateCache:
         if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in "".join(parts[::2]):
             return
         parts[1::2] = map(_mark, literals.types)
-        remember(self._forms, "".join(parts), _Form.of(template, literals), _CACHE_MAX)
+        skeleton = "".join(parts)
+        if len(skeleton) <= _SKELETON_MAX:
+            remember(self._forms, skeleton, _Form.of(template, literals), _CACHE_MAX)
 
     def _compose(self, skeleton: str, text: str, parse: FullParser) -> _Form | None:
         """The form of a new skeleton from the forms of its terms."""
@@ -152,13 +158,14 @@ class TemplateCache:
         slots = count = depth = 0
         negative: list[int] = []
         timestamps: list[int] = []
+        literals: list[str] = []  # as written; found once, by the first term that must be read
         for number, piece in enumerate(pieces):
             if number % 2:
                 if piece in _OR:
                     alternatives.append(_one_or(And, run))
                     run = []
                 continue
-            term = known[piece] if piece in known else self._learn(piece, text, slots, parse)
+            term = known[piece] if piece in known else self._learn(piece, text, literals, slots, parse)
             if term is None:
                 return None
             run.append(term.trees.get(slots) or term.put_at(slots))
@@ -173,11 +180,11 @@ class TemplateCache:
         alternatives.append(_one_or(And, run))
         template = Template(_one_or(Or, alternatives), depth, count)
         form = _Form.plain_or(template, slots, negative, timestamps)
-        if slots <= _CACHED_SLOTS_MAX:
+        if slots <= _CACHED_SLOTS_MAX and len(skeleton) <= _SKELETON_MAX:
             remember(self._forms, skeleton, form, _CACHE_MAX)
         return form
 
-    def _learn(self, piece: str, text: str, place: int, parse: FullParser) -> _Term | None:
+    def _learn(self, piece: str, text: str, literals: list[str], place: int, parse: FullParser) -> _Term | None:
         """Has the full parser read one term, and remembers what came of it, good or bad."""
         if piece in self._long_terms:
             return self._long_terms[piece]
@@ -186,8 +193,8 @@ class TemplateCache:
         if shape is not None and _is_plain_name(name):
             learned: _Term | None = shape.renamed(name)
         else:
-            learned = self._read(piece, text, place, parse)
-            if learned is not None and learned.form.slots <= _CACHED_SLOTS_MAX:
+            learned = self._read(piece, text, literals, place, parse)
+            if learned is not None and learned.form.slots <= _CACHED_SLOTS_MAX and len(rest) <= _PIECE_MAX:
                 tree = learned.form.template.tree
                 if [*references(tree)] == [Reference((name,))] and renamed(tree, name) is not None:
                     remember(self._shapes, rest, learned, _CACHE_MAX)
@@ -197,14 +204,16 @@ class TemplateCache:
             remember(self._terms, piece, learned, _CACHE_MAX)
         return learned
 
-    def _read(self, piece: str, text: str, place: int, parse: FullParser) -> _Term | None:
-        own = iter(_LITERAL.findall(text)[place:])
+    def _read(self, piece: str, text: str, literals: list[str], place: int, parse: FullParser) -> _Term | None:
+        marks = _MARK.findall(piece)
+        if marks and not literals:
+            literals += _LITERAL.findall(text)
+        own = iter(literals[place : place + len(marks)])
         try:
             template, found = parse(_MARK.sub(lambda _: next(own), piece))
         except (FilterError, StopIteration, RuntimeError):
             return None
-        marks = "".join(map(_mark, found.types))
-        if marks != "".join(_MARK.findall(piece)) or isinstance(template.tree, And | Or):
+        if list(map(_mark, found.types)) != marks or isinstance(template.tree, And | Or):
             return None
         return _Term(_Form.of(template, found), {})
 

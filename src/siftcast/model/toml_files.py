@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -57,19 +59,49 @@ def read_text(path: str | Path, error: type[TomlFileError], example: str) -> str
 def parse_toml(
     text: str, path: str, kind: type[T], error: type[TomlFileError], example: str, *, otherwise: str = ""
 ) -> T:
-    """A text as the spec it must be; `otherwise` is the remedy where nothing better is known."""
+    """A text as the spec it must be; `otherwise` is the remedy where nothing better is known.
+
+    TOML has infinities and NaN, which no key of ours means: a timer never fires at them, and a comparison with NaN is
+    false whichever way it is asked. They are refused here, once for all keys, also those of a scheme's options.
+    """
     try:
-        return msgspec.convert(tomllib.loads(text), kind)
+        read = tomllib.loads(text)
+        for key, value in _leaves(read):
+            if isinstance(value, float) and not isfinite(value):
+                raise error(path, f"is {value}", key=key, line=line_of(text, key), remedy="write a finite number")
+        return msgspec.convert(read, kind)
     except tomllib.TOMLDecodeError as cause:
         found = re.search(r"at line (\d+)", str(cause))
         line = int(found[1]) if found else text.count("\n") + 1
         remedy = "the lines around it must be TOML: tables in [brackets], texts in quotes"
         raise error(path, f"is not TOML: {cause}", line=line, remedy=remedy) from None
+    except RecursionError:
+        raise error(path, "nests too deeply", remedy="brackets within brackets, a few levels at most") from None
     except msgspec.ValidationError as cause:
         problem, key, remedy = _named(str(cause), kind, example)
         # What is missing is told with the table that it is missing in, so there is no key to name.
         named = "" if "is missing in" in problem else key
         raise error(path, problem, key=named, line=line_of(text, key), remedy=remedy or otherwise) from None
+    except ValueError as cause:  # a number of thousands of digits, of which nobody says where it is
+        remedy = "write numbers of at most 18 digits"
+        raise error(path, f"is not TOML: {cause}", line=_line_of_digits(text), remedy=remedy) from None
+
+
+def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """All values that are no tables and lists themselves, with their keys as errors name them."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, f"{key}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _leaves(each, f"{key}[{number}]")
+    else:
+        yield key, value
+
+
+def _line_of_digits(text: str) -> int | None:
+    found = re.search(r"[\d_]{1000,}", text)
+    return None if found is None else text.count("\n", 0, found.start()) + 1
 
 
 def _named(message: str, kind: type[msgspec.Struct], example: str) -> tuple[str, str, str]:
@@ -101,21 +133,51 @@ def _fields(kind: Any, table: str) -> tuple[str, ...]:
 
 
 def line_of(text: str, key: str) -> int | None:
-    """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]]."""
-    table, _, name = key.rpartition(".")
-    if not table or key.endswith("]") or re.search(rf"(?m)^\s*\[{re.escape(key)}\]", text):
-        table, name = key, ""
-    place = re.fullmatch(r"([\w.]+)\[(\d+)\]", table)
-    header = re.escape(f"[[{place[1]}]]") if place else r"\[" + re.escape(table) + r"\]"
-    skip = int(place[2]) if place else 0
+    """The line in which a key stands: `workload.events`, or `schedule[1].do` for the second [[schedule]].
+
+    A key that is not on a line of its own, as one within an inline table, is found where what holds it begins.
+    """
     lines = text.splitlines()
-    starts = [number for number, line in enumerate(lines, 1) if re.match(rf"\s*{header}", line)]
-    if len(starts) <= skip:
-        plain = (number for number, line in enumerate(lines, 1) if re.match(rf"\s*{re.escape(table)}\s*=", line))
-        return next(plain, None)
-    for number, line in enumerate(lines[starts[skip] :], starts[skip] + 1):
-        if name and re.match(rf"\s*{re.escape(name)}\s*=", line):
-            return number
-        if re.match(r"\s*\[", line):
-            break
-    return starts[skip]
+    while key:
+        line = _line_of_exactly(lines, key)
+        if line is not None:
+            return line
+        key = key[: max(key.rfind("."), key.rfind("["), 0)]
+    return None
+
+
+def _line_of_exactly(lines: list[str], key: str) -> int | None:
+    """The line that begins with the key, in its table or dotted in one further up, or with the header of it as a table.
+
+    Tables are looked for from the outermost inwards, each within the lines of the one around it: a key of an array of
+    tables lies between its own [[header]] and the next of them.
+    """
+    first, last = 0, len(lines)
+    path = ""
+    for part in key.split("."):
+        name, _, number = part.rstrip("]").partition("[")
+        dotted = f"{path}.{name}".lstrip(".")
+        rest = re.escape(key.removeprefix(path).lstrip("."))
+        for at in range(first, last):
+            if re.match(r"\s*\[", lines[at]) and (at > first or not path):
+                break  # keys behind the next header are those of another table
+            if re.match(rf"\s*{rest}\s*=", lines[at]):
+                return at + 1
+        header = re.escape(f"[[{_plain(dotted)}]]") if number else r"\[" + re.escape(_plain(dotted)) + r"\]"
+        starts = [at for at in range(first, last) if re.match(rf"\s*{header}", lines[at])]
+        if number:
+            if not number.isdecimal() or len(starts) <= int(number):
+                return None
+            starts = [*starts, last]
+            first, last = starts[int(number)], starts[int(number) + 1]
+        elif starts:
+            first = starts[0]
+        elif dotted == _plain(key):
+            return None
+        path = f"{path}.{part}".lstrip(".")
+    return first + 1
+
+
+def _plain(key: str) -> str:
+    """A key without the numbers of its arrays, as it stands in a header."""
+    return re.sub(r"\[[^\]]*\]", "", key)

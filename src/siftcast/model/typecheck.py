@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from siftcast.model.columns import elsewhere
 from siftcast.model.errors import FilterTypeError
 from siftcast.model.expression import (
     And,
@@ -63,6 +64,9 @@ def _kind(operand: object, schema: Schema) -> Kind | None:
     if not isinstance(operand, Reference):
         return None
     if operand.name in schema:
+        path = schema.nested_path(operand.name)
+        if path is not None and path != operand.path:
+            raise FilterTypeError(f"the schema has no attribute '{operand.name}'{elsewhere(path)}")
         return schema[operand.name].kind
     nearest = get_close_matches(operand.name, schema.names, 1)
     hint = f"; did you mean '{nearest[0]}'?" if nearest else f"; it has {', '.join(schema.names)}"

@@ -26,6 +26,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
+from typing import TypeGuard
 from uuid import UUID
 
 
@@ -104,6 +105,17 @@ def _plain_value(value: object) -> Value | None:
     if type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     return None
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether a value is text that can be written as UTF-8: without half a surrogate pair, which no wire takes."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_utc(moment: datetime) -> datetime:

@@ -9,17 +9,22 @@ merged.
 A summary takes changes in and answers with what to announce and what to retract, so that at any time the announced
 filters together match exactly what the wanted ones match. Both lists may hold the same id: announcing replaces.
 
-Covering and merging compare a new filter with all announced ones: O(n) a change, and a removal may bring back what it
-covered. `covers` answers "no" where it cannot decide, which costs an announcement too many and never one too few.
+Covering and merging find by an index which announced filters matter to a new one; they tell what they would if they
+asked each in turn. A removal brings back what was kept back for the removed one, or takes its group apart: a change for
+each filter of the group. `covers` answers "no" where it cannot decide, which costs an announcement too many and never
+one too few.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Iterable
+from itertools import count
+from typing import ClassVar, NamedTuple
 
+from siftcast.matching.covering import CoveringIndex
 from siftcast.model import Filter
-from siftcast.overlays.merging import merge
+from siftcast.overlays.merging import Agreement, agreements, merge
 from siftcast.overlays.messages import Entry
 
 Change = tuple[list[Entry], list[str]]
@@ -65,84 +70,139 @@ class Plain(Summary):
 
 
 class Covering(Summary):
-    """What an announced filter covers is kept back, until that one goes."""
+    """What an announced filter covers is kept back, until that one goes.
+
+    Who is kept back stands in a group with an announced one. When a wider filter takes an announced one's place, the
+    smaller group moves into the larger, so that a group is not counted through for each that takes its place.
+    """
 
     exact = False
 
     def __init__(self) -> None:
         self._announced: dict[str, Entry] = {}
-        self._covered: dict[str, tuple[str, Entry]] = {}  # by which announced one
+        self._index = CoveringIndex()  # of the announced
+        self._groups: dict[str, _Group] = {}  # by who is announced for them
+        self._covered: dict[str, _Covered] = {}
+        self._numbers = count()
 
     def add(self, entry: Entry) -> Change:
-        by = self._coverer(entry[1])
+        id, filter_, _ = entry
+        by = next(self._index.covering(filter_), None)
         if by is not None:
-            self._covered[entry[0]] = by, entry
+            self._keep_back(entry, self._groups[by])
             return [], []
-        taken = [id for id, (_, filter_, _) in self._announced.items() if entry[1].covers(filter_)]
-        self._announced[entry[0]] = entry
-        for id in taken:
-            self._covered[id] = entry[0], self._announced.pop(id)
-        for id, (by, covered) in self._covered.items():
-            if by in taken:
-                self._covered[id] = entry[0], covered
+        taken = self._index.covered_by(filter_)
+        moved = [(self._announced.pop(other), self._groups.pop(other)) for other in taken]
+        group = max((group for _, group in moved), key=lambda group: len(group.members), default=_Group())
+        for _, other in moved:
+            group.take_in(other)
+        for covered, _ in moved:
+            self._index.remove(covered[0])
+            self._keep_back(covered, group)
+        self._announced[id] = entry
+        self._groups[id] = group
+        self._index.add(id, filter_)
         return [entry], taken
 
     def remove(self, id: str) -> Change:
-        if id in self._covered:
-            del self._covered[id]
+        covered = self._covered.pop(id, None)
+        if covered is not None:
+            del covered.group.last().members[id]
             return [], []
         del self._announced[id]
-        orphans = [entry for by, entry in self._covered.values() if by == id]
-        announce: list[Entry] = []
-        for entry in orphans:
-            del self._covered[entry[0]]
-        for entry in orphans:
-            new, old = self.add(entry)
-            announce = [kept for kept in announce if kept[0] not in old] + new
-        return announce, [id]
+        self._index.remove(id)
+        members = self._groups.pop(id).members
+        orphans = sorted((self._covered.pop(member) for member in members), key=lambda orphan: orphan.number)
+        announce: dict[str, Entry] = {}
+        for orphan in orphans:
+            new, old = self.add(orphan.entry)
+            for gone in old:
+                announce.pop(gone, None)
+            announce.update((shown[0], shown) for shown in new)
+        return list(announce.values()), [id]
 
     def announced(self) -> list[Entry]:
         return list(self._announced.values())
 
-    def _coverer(self, filter_: Filter) -> str | None:
-        return next((id for id, (_, other, _) in self._announced.items() if other.covers(filter_)), None)
+    def _keep_back(self, entry: Entry, group: _Group) -> None:
+        group.members[entry[0]] = None
+        self._covered[entry[0]] = _Covered(entry, group, next(self._numbers))
+
+
+class _Group:
+    """The ids that one announced filter covers; a group that has moved says where."""
+
+    __slots__ = ("_moved_to", "members")
+
+    def __init__(self) -> None:
+        self.members: dict[str, None] = {}
+        self._moved_to: _Group | None = None
+
+    def take_in(self, other: _Group) -> None:
+        """Has the members of another move here."""
+        if other is not self:
+            self.members.update(other.members)
+            other.members = {}
+            other._moved_to = self
+
+    def last(self) -> _Group:
+        """Where its members are now."""
+        group = self
+        while group._moved_to is not None:
+            group = group._moved_to
+        self._moved_to = group if group is not self else None
+        return group
+
+
+class _Covered(NamedTuple):
+    """A filter that is kept back, where, and since when: orphans are announced in the order they were kept back."""
+
+    entry: Entry
+    group: _Group
+    number: int
 
 
 class Merging(Summary):
     """Filters whose union is again one simple filter are announced as that filter, under the id of the oldest.
 
     An announcement stands for a group of wanted filters; a removal takes its group apart and puts it together anew.
+    Only what agrees in all attributes but one can be merged, so groups are found by that in which they might agree.
     """
 
     exact = False
 
     def __init__(self) -> None:
-        self._groups: dict[str, tuple[Entry, dict[str, Entry]]] = {}  # what is announced, and what it stands for
+        self._groups: dict[str, _Merged] = {}  # by the id of the oldest member, which is announced
         self._group_of: dict[str, str] = {}
+        self._agreeing: dict[Agreement, dict[str, None]] = {}
+        self._numbers = count()
 
     def add(self, entry: Entry) -> Change:
         announce, retract = [entry], list[str]()
-        merged, members = entry, {entry[0]: entry}
-        while (found := self._partner(merged)) is not None:
-            other, filter_ = found
-            _, others = self._groups.pop(other)
-            members = {**others, **members}
-            retract.append(other)
-            first = next(iter(members.values()))
-            merged = first[0], filter_, first[2]
+        merged, members, shared = entry, {entry[0]: entry}, agreements(entry[1])
+        self._group_of[entry[0]] = entry[0]
+        while (found := self._partner(merged[1], shared)) is not None:
+            group, filter_ = found
+            self._take_out(group)
+            newcomers, members = members, group.members
+            members.update(newcomers)
+            retract.append(group.entry[0])
+            for id in newcomers:
+                self._group_of[id] = group.entry[0]
+            merged, shared = (group.entry[0], filter_, group.entry[2]), agreements(filter_)
             announce = [merged]
-        self._groups[merged[0]] = merged, members
-        for id in members:
-            self._group_of[id] = merged[0]
+        self._groups[merged[0]] = _Merged(merged, members, shared, next(self._numbers))
+        for agreement in shared:
+            self._agreeing.setdefault(agreement, {})[merged[0]] = None
         return announce, [id for id in retract if id != merged[0]]
 
     def remove(self, id: str) -> Change:
-        group = self._group_of.pop(id)
-        _, members = self._groups.pop(group)
-        del members[id]
+        group = self._groups[self._group_of.pop(id)]
+        self._take_out(group)
+        del group.members[id]
         announced: dict[str, Entry] = {}
-        retracted = {group: None}
-        for entry in members.values():
+        retracted = {group.entry[0]: None}
+        for entry in group.members.values():
             new, old = self.add(entry)
             for gone in old:
                 if announced.pop(gone, None) is None:
@@ -153,14 +213,34 @@ class Merging(Summary):
         return list(announced.values()), list(retracted)
 
     def announced(self) -> list[Entry]:
-        return [entry for entry, _ in self._groups.values()]
+        return [group.entry for group in self._groups.values()]
 
-    def _partner(self, entry: Entry) -> tuple[str, Filter] | None:
-        for id, (other, _) in self._groups.items():
-            filter_ = merge(other[1], entry[1])
-            if filter_ is not None:
-                return id, filter_
+    def _take_out(self, group: _Merged) -> None:
+        id = group.entry[0]
+        del self._groups[id]
+        for agreement in group.shared:
+            others = self._agreeing[agreement]
+            del others[id]
+            if not others:
+                del self._agreeing[agreement]
+
+    def _partner(self, filter_: Filter, shared: Iterable[Agreement]) -> tuple[_Merged, Filter] | None:
+        """Of the groups that can be merged with a filter the one that has been as it is for longest, and the union."""
+        found = {id for agreement in shared for id in self._agreeing.get(agreement, ())}
+        for group in sorted((self._groups[id] for id in found), key=lambda group: group.number):
+            union = merge(group.entry[1], filter_)
+            if union is not None:
+                return group, union
         return None
+
+
+class _Merged(NamedTuple):
+    """What is announced, the wanted filters it stands for from the oldest on, and when it was last changed."""
+
+    entry: Entry
+    members: dict[str, Entry]
+    shared: list[Agreement]
+    number: int
 
 
 SUMMARIES: dict[str, type[Summary]] = {"none": Plain, "covering": Covering, "merging": Merging}

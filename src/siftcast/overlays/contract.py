@@ -46,6 +46,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from siftcast.model import Event, Subscription, SubscriptionError
+from siftcast.model.showing import shown
 
 NODE_NUMBER = "node number"
 NodeId = Annotated[int, NODE_NUMBER]
@@ -150,6 +151,10 @@ class PublishRequested(Stimulus, frozen=True, gc=False):
     durable: bool = False
 
 
+_WHOLE_MAX = 2**63 - 1
+"""The largest whole number on disk and on the wire."""
+
+
 class QueuePolicy(msgspec.Struct, frozen=True, gc=False):
     """What a durable subscription keeps, and when it gives up on an event.
 
@@ -165,11 +170,15 @@ class QueuePolicy(msgspec.Struct, frozen=True, gc=False):
     dead_letters_max: int = 1_000
 
     def __post_init__(self) -> None:
-        for name in ("events_max", "bytes_max", "age_ms_max", "refusals_max"):
-            if not getattr(self, name) > 0:
-                raise SubscriptionError(f"{name} of a durable subscription must be positive: {getattr(self, name)!r}")
-        if self.dead_letters_max < 0:
-            raise SubscriptionError(f"dead_letters_max must not be negative: {self.dead_letters_max!r}")
+        for name, least in (("events_max", 1), ("bytes_max", 1), ("refusals_max", 1), ("dead_letters_max", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= _WHOLE_MAX:
+                raise SubscriptionError(
+                    f"{name} of a durable subscription is a whole number from {least} to 2^63 - 1, not {shown(value)}"
+                )
+        age_ms: object = self.age_ms_max
+        if not isinstance(age_ms, int | float) or type(age_ms) is bool or not age_ms > 0:  # as NaN is not
+            raise SubscriptionError(f"age_ms_max of a durable subscription is a positive number, not {shown(age_ms)}")
 
 
 class DurableSubscribeRequested(Stimulus, frozen=True, gc=False):

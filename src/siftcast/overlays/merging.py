@@ -8,16 +8,33 @@ ranges are left alone, as a filter that grows without end helps nobody; single v
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import reduce
+from operator import xor
 
 from siftcast.model import Filter
 from siftcast.model.expression import Comparison, In, Literal, Predicate, Reference, conjunction, disjunction
-from siftcast.model.intervals import BOTTOM, TOP, Cut, IntervalSet
-from siftcast.model.normal_form import Conjunction, Path, Within, normal_form
+from siftcast.model.intervals import BOTTOM, TOP, Cut, IntervalSet, single_place
+from siftcast.model.limits import CEILING
+from siftcast.model.normal_form import Conjunction, Path, Within
 from siftcast.model.values import Kind
 
 RANGES_MAX = 4
 VALUES_MAX = 4_096
+
+
+Agreement = tuple[Path, int]  # all attributes but one, and a hash of what is asked of them
+
+
+def agreements(filter_: Filter) -> list[Agreement]:
+    """In what a filter must agree with another to be merged with it: two that can be merged share one of these."""
+    only = _only_conjunction(filter_)
+    if only is None:
+        return []
+    if len(only.constraints) < 2:
+        return [(path, 0) for path in only.constraints or ((),)]
+    hashes = {path: hash((path, constraint)) for path, constraint in only.constraints.items()}
+    together = reduce(xor, hashes.values())
+    return [(path, together ^ own) for path, own in hashes.items()]
 
 
 def merge(one: Filter, other: Filter) -> Filter | None:
@@ -34,7 +51,8 @@ def merge(one: Filter, other: Filter) -> Filter | None:
     a, b = left.constraints[path], right.constraints[path]
     if not isinstance(a, Within) or not isinstance(b, Within) or a.kind is not b.kind:
         return None
-    union = _as_predicate(path, a.kind, a.values | b.values)
+    values = a.values | b.values
+    union = _as_predicate(path, a.kind, values)
     if union is None:
         return None
     others = [
@@ -46,12 +64,12 @@ def merge(one: Filter, other: Filter) -> Filter | None:
     ]
     if len(others) != len(left.constraints) - 1:
         return None
-    return Filter.of(conjunction([*others, union]))
+    form = Conjunction({**left.constraints, path: Within(a.kind, values)})
+    return Filter.of(conjunction([*others, union]), (form,), limits=CEILING)
 
 
-@lru_cache(maxsize=4_096)
 def _only_conjunction(filter_: Filter) -> Conjunction | None:
-    alternatives = normal_form(filter_.expression)
+    alternatives = filter_.alternatives
     return alternatives[0] if len(alternatives) == 1 and alternatives[0].decides else None
 
 
@@ -63,9 +81,9 @@ def _as_predicate(path: Path, kind: Kind, values: IntervalSet) -> Predicate | No
     points: list[Literal] = []
     ranges: list[Predicate] = []
     for low, high in values.ranges:
-        point = _point(kind, low, high)
+        point = single_place(kind, low, high)
         if point is not None:
-            points.append(point)
+            points.append(Literal(point))
         else:
             ranges.append(conjunction(list(_bounds(reference, low, high))))
     if len(ranges) > RANGES_MAX or len(points) > VALUES_MAX:
@@ -73,14 +91,6 @@ def _as_predicate(path: Path, kind: Kind, values: IntervalSet) -> Predicate | No
     if points:
         ranges.insert(0, Comparison("=", reference, points[0]) if len(points) == 1 else In(reference, tuple(points)))
     return disjunction(ranges)
-
-
-def _point(kind: Kind, low: Cut, high: Cut) -> Literal | None:
-    if low in (BOTTOM, TOP) or high in (BOTTOM, TOP):
-        return None
-    if kind is Kind.STRING:
-        return Literal(low[1]) if high[1] == low[1] + "\0" else None
-    return Literal(low[1]) if low[1] == high[1] else None
 
 
 def _bounds(reference: Reference, low: Cut, high: Cut) -> Iterator[Predicate]:

@@ -143,12 +143,13 @@ def decode_wire(encoded: bytes) -> Wire:
 def decode_event(encoded: bytes, limits: EventLimits | None = None) -> WireEvent:
     """The event behind bytes; raises EventError for anything else, and for what the limits forbid."""
     if limits is not None and len(encoded) > limits.bytes_max:
-        raise EventError(f"the event has {len(encoded):,} bytes, the limit is {limits.bytes_max:,}")
+        raise EventError(f"the event has {len(encoded):,} bytes, the limit is {limits.bytes_max:,} (event_bytes_max)")
     wire = decode_wire(encoded)
     if limits is not None:
         for value in wire.attributes.values():
             if type(value) not in PLAIN and _is_deeper(value, limits.depth_max - 1):
-                raise EventError(f"the attributes are nested more than {limits.depth_max} levels deep")
+                deep = f"more than {limits.depth_max} levels deep (event_depth_max)"
+                raise EventError(f"the attributes are nested {deep}")
     return WireEvent(wire, encoded)
 
 

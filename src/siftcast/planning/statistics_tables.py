@@ -14,6 +14,7 @@ from siftcast.planning.cells import VALUES_MAX, grid_size
 from siftcast.space import Box, ContentSpace
 from siftcast.space.zones import describe
 
+NO_CELLS = "only attributes with a domain in the schema, or those asked for, have any"
 DECILES = tuple(step / 10 for step in range(11))
 _SHOWN = 10
 
@@ -52,8 +53,13 @@ CELLS = pa.schema(
 )
 
 
-def attribute_table(schema: Schema, summary: Mapping[str, Any], table: CellTable) -> pa.Table:
-    """A row for each attribute; `summary` has events, and present, distinct, least and most by index."""
+def attribute_table(
+    schema: Schema, summary: Mapping[str, Any], table: CellTable, naming: Mapping[str, int]
+) -> pa.Table:
+    """A row for each attribute; `summary` has events, and present, distinct, least and most by index.
+
+    `naming` has for each attribute the number of subscriptions that name it; on an axis those count that it constrains.
+    """
     axes = {axis.attribute: (axis, place) for axis, place in zip(table.axes, table.cells.space.axes, strict=True)}
     rows = []
     for index, attribute in enumerate(schema):
@@ -67,6 +73,7 @@ def attribute_table(schema: Schema, summary: Mapping[str, Any], table: CellTable
             "distinct_exact": False,
             "minimum": summary[f"least{index}"],
             "maximum": summary[f"most{index}"],
+            "constrained": naming.get(attribute.name, 0),
         }
         if attribute.name in axes:
             axis, place = axes[attribute.name]
@@ -122,8 +129,11 @@ def statistics_text(attributes: pa.Table, events: int, subscriptions: int, rejec
         distinct = f"{'' if row['distinct_exact'] else '~'}{row['distinct']:,} values"
         lines.append(f"{row['attribute']} ({row['type']}): {distinct}, {row['nulls']:,} null, ")
         lines[-1] += f"{row['minimum']} … {row['maximum']}"
-        if row["selectivity"] is not None:
-            lines[-1] += f"; {row['constrained']:,} subscriptions ask for it, an event meets {row['selectivity']:.2%}"
+        lines[-1] += f"; {row['constrained']:,} subscriptions ask for it"
+        lines[-1] += f", an event meets {row['selectivity']:.2%}" if row["selectivity"] is not None else ""
+    without = [row["attribute"] for row in attributes.to_pylist() if row["selectivity"] is None]
+    if without:
+        lines.append(f"no cells of {', '.join(without)}: {NO_CELLS}")
     for axis in table.axes:
         loads = axis.loads()
         total = max(float(loads.sum()), 1e-300)

@@ -12,6 +12,7 @@ from math import ceil, inf, nextafter
 
 from siftcast.model import Filter
 from siftcast.model.expression import Comparison, In, Literal, Predicate, Reference, conjunction
+from siftcast.model.limits import CEILING
 from siftcast.model.values import Kind, Value
 from siftcast.space.box import Box
 from siftcast.space.content_space import Axis, ContentSpace
@@ -56,7 +57,12 @@ def _dealt_out(listed: In, name: str, zones: OwnedZones) -> dict[int, Filter]:
 
 def part_within(filter_: Filter, bounds: Filter | None, space: ContentSpace) -> Filter:
     """The part of a filter within the filter of a box; the filter itself where it does not reach beyond."""
-    return filter_ if bounds is None or bounds.covers(filter_, space.schema) else filter_ & bounds
+    return filter_ if bounds is None or bounds.covers(filter_, space.schema) else _both(filter_, bounds)
+
+
+def _both(filter_: Filter, bounds: Filter) -> Filter:
+    # A client's filter may be as deep as clients' may be, and must not be refused for being cut.
+    return Filter.of(conjunction([filter_.expression, bounds.expression]), limits=CEILING)
 
 
 def _sides(axis: Axis, low: float, high: float) -> list[Predicate]:

@@ -253,9 +253,22 @@ def describe(space: ContentSpace, box: Box) -> str:
             parts.append(f"{name} = {first!r}" if first == last else f"{name} {first!r} … {last!r}")
         elif axis.attribute.kind is Kind.TIMESTAMP:
             parts.append(f"{_moment(low)} <= {name} < {_moment(high)}")
+        elif axis.attribute.kind is Kind.BOOLEAN:
+            parts.append(f"{name} = {'TRUE' if low >= 1 else 'FALSE'}")
         else:
-            parts.append(f"{low:.12g} <= {name} < {high:.12g}")
+            parts.append(_between(name, low, high))
     return ", ".join(parts) or "everything"
+
+
+def _between(name: str, low: float, high: float) -> str:
+    """A range of numbers that reads as what it holds: one value alone by itself, and a last value as included."""
+    last = float(np.nextafter(high, -np.inf))
+    if low >= last:
+        return f"{name} = {low!r}"
+    first, end = f"{low:.12g}", f"{high:.12g}"
+    if first == end:
+        return f"{low!r} <= {name} < {high!r}"
+    return f"{first} <= {name} {'<=' if end == f'{last:.12g}' and float(end) == last else '<'} {end}"
 
 
 def _moment(place: float) -> str:

@@ -13,6 +13,8 @@
     query = ss.match_stream(events, "changes/", output="matches", checkpoint="checkpoint")   # subscriptions may change
     ss.read_matches("matches")                                # each event exactly once, with the version it met
 
+    ss.register(spark, "my_rules", subscriptions)             # SELECT *, my_rules(struct(*)) FROM events
+
     clusters = ss.cluster(events, subscriptions, k=50)        # subscription_id + cluster: who receives the same events
     ss.cluster_cost(other_events, subscriptions, clusters)    # messages sent and wanted
 
@@ -22,13 +24,13 @@ for what the network needs to know, `clustering` for who receives the same event
 keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pyspark.sql import SparkSession
 
 from siftcast.planning.shard_plan import ShardPlan
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
-from siftcast.spark.cluster_cost import cluster_cost
-from siftcast.spark.cluster_stream import ClusterStream, cluster_stream, read_clusters
-from siftcast.spark.clustering import cluster
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.event_stream import read_event_stream
@@ -43,10 +45,33 @@ from siftcast.spark.schemas import DEAD_LETTERS, SUBSCRIPTIONS, Output, spark_ty
 from siftcast.spark.session import active_session, is_connect, session
 from siftcast.spark.shard_matching import match_sharded
 from siftcast.spark.shard_planning import shard_plan
+from siftcast.spark.sql_functions import register
 from siftcast.spark.statistics import Statistics, statistics
 from siftcast.spark.stream_output import read_batches, read_dead_letters, read_matches
 from siftcast.spark.stream_progress import BatchReceipt, StreamProgress, StreamTotals
 from siftcast.spark.streaming import StreamQuery, match_stream
+
+if TYPE_CHECKING:
+    from siftcast.spark.clustering import cluster
+    from siftcast.spark.clustering_cost import cluster_cost
+    from siftcast.spark.clustering_stream import ClusterStream, cluster_stream, read_clusters
+
+# Each worker imports this package before its first task, and scikit-learn, which clustering needs, takes longer than
+# all the rest together. So what clusters is imported when it is asked for; no module of it may be named like these.
+_CLUSTERING = {
+    "ClusterStream": "clustering_stream",
+    "cluster": "clustering",
+    "cluster_cost": "clustering_cost",
+    "cluster_stream": "clustering_stream",
+    "read_clusters": "clustering_stream",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _CLUSTERING:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_CLUSTERING[name]}"), name)
+
 
 __all__ = [
     "DEAD_LETTERS",
@@ -90,6 +115,7 @@ __all__ = [
     "read_events",
     "read_matches",
     "read_subscriptions",
+    "register",
     "session",
     "shard_plan",
     "short_errors",

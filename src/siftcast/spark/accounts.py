@@ -18,7 +18,7 @@ from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
 from siftcast.spark.dead_letters import dead_letter_frame
 from siftcast.spark.errors import SparkError
 from siftcast.spark.intake import CORRUPT, FilePath, Intake, as_intake, good_rows
-from siftcast.spark.matching import IDS, match_places, shape
+from siftcast.spark.matching import IDS, match_places, matched_frame, shape
 from siftcast.spark.schemas import Output, check_event_columns
 from siftcast.spark.stream_output import options_of
 
@@ -56,8 +56,7 @@ class MatchResult:
     @property
     def matched(self) -> DataFrame:
         """The result in the form that was asked for."""
-        events = self.events.good
-        return shape(match_places(events, self.subscriptions.shipment), events.columns, self.output)
+        return matched_frame(self.events.good, self.subscriptions.shipment, self.output)
 
     @property
     def rejected_events(self) -> DataFrame:
@@ -103,16 +102,27 @@ def match_with_rejects(
     id_column: str = "id",
     filter_column: str = "filter",
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> MatchResult:
-    """As `match`, but goes on where input is bad and keeps what it refused."""
+    """As `match`, but goes on where input is bad and keeps what it refused.
+
+    Subscriptions that were compiled before cannot be sorted any more: they must fit the columns of these events.
+    """
     taken = as_intake(events, "events")
     check_event_columns(taken.good.columns, output)
     if isinstance(subscriptions, CompiledSubscriptions):
+        if strict:
+            subscriptions.check_events(taken.good)
         return MatchResult(taken, subscriptions, dead_letter_frame(subscriptions.spark, ()), 0, output)
     offered = as_intake(subscriptions, "subscriptions")
     compiled = compile_subscriptions(
-        offered.good, id_column=id_column, filter_column=filter_column, schema=schema, engine=engine
+        offered.good,
+        events=taken.good if strict else None,
+        id_column=id_column,
+        filter_column=filter_column,
+        schema=schema,
+        engine=engine,
     )
     unread = offered.rejected
     return MatchResult(taken, compiled, unread, unread.count(), output)

@@ -34,7 +34,7 @@ from siftcast.planning.clustering import (
     settle_labels,
 )
 from siftcast.planning.clustering.matched_events import RECENT, Floats, Integers
-from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
 from siftcast.spark.group_stages import cluster_groups
 from siftcast.spark.matched_numbers import subscription_ids
 from siftcast.spark.recent_matches import recent_matches
@@ -86,6 +86,7 @@ def cluster(
     seed: int = 0,
     order_by: str | None = None,
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> DataFrame:
     """At most `k` clusters of subscriptions that match the same events: `subscription_id`, `cluster`, `recent_matches`.
@@ -95,11 +96,9 @@ def cluster(
     group that joins it to the others, and `kmeans` finds the clusters of all: "hierarchical" unless it is said to be
     "sampling", "hp2pc" or "central". The `recent` newest matches of a subscription count, newest by `order_by`, which
     is `event_id`, `time` or `timestamp` if not said. Raises ClusteringError for parameters that fit no clustering, and
-    DataError if a subscription cannot be used.
+    DataError if a subscription cannot be used, as `match` does.
     """
-    if not isinstance(subscriptions, CompiledSubscriptions):
-        subscriptions = compile_subscriptions(subscriptions, schema=schema, engine=engine)
-    subscriptions.check()
+    compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     template = SubscriptionClusters(
         k,
         method=method,
@@ -111,7 +110,7 @@ def cluster(
         similarity=similarity,
         seed=seed,
     )
-    return cluster_compiled(events, subscriptions, template, recent=recent, order_by=order_by).table
+    return cluster_compiled(events, compiled, template, recent=recent, order_by=order_by).table
 
 
 def cluster_compiled(

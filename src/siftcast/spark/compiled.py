@@ -26,25 +26,33 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from siftcast.matching import Matcher
-from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.model import Columns, DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.model.columns import Demand
 from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, dead_letter_frame, table_texts
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_frame
 from siftcast.spark.session import is_connect
+from siftcast.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
 
 KEPT_MATCHERS = 2  # a worker keeps the matcher it uses and the one before: streams change over from one to the next
+_SHOWN = 3
 _loaded: dict[str, Matcher] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """A matcher on its way to the workers: `load` gives it, there and in the driver."""
+    """A matcher on its way to the workers: `load` gives it, there and in the driver.
+
+    `attributes` are the paths that its filters name, and perhaps more: what it must be shown of an event.
+    """
 
     key: str
     fetch: Callable[[], bytes]
+    attributes: tuple[tuple[str, ...], ...] = ()
 
     def load(self) -> Matcher:
         """The matcher; read once by each process."""
@@ -61,13 +69,15 @@ class Shipment:
 class CompiledSubscriptions:
     """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are none.
 
-    `fingerprint` tells tables with other ids, filters or order apart, whatever engine they were compiled for.
+    `demands` is what the filters of the others ask of the columns of events. `fingerprint` tells tables with other ids,
+    filters or order apart, whatever engine they were compiled for.
     """
 
     spark: SparkSession
     shipment: Shipment
     used: int
     rejections: tuple[DeadLetter, ...]
+    demands: frozenset[Demand]
     fingerprint: str
 
     @property
@@ -79,32 +89,76 @@ class CompiledSubscriptions:
         """Raises DataError if any row was refused."""
         if not self.rejections:
             return
-        shown = "\n".join(f"  {letter.source[:200]}\n    {letter.reason}" for letter in self.rejections[:3])
-        more = f"\n  and {len(self.rejections) - 3:,} more" if len(self.rejections) > 3 else ""
+        shown = "\n".join(f"  {letter.source[:200]}\n    {letter.reason}" for letter in self.rejections[:_SHOWN])
+        more = f"\n  and {len(self.rejections) - _SHOWN:,} more" if len(self.rejections) > _SHOWN else ""
         raise DataError(
             f"{len(self.rejections):,} of {self.used + len(self.rejections):,} subscriptions cannot be used:\n"
             f"{shown}{more}\nmatch_with_rejects() goes on with the others and gives these back in a table."
         )
 
+    def check_events(self, events: DataFrame) -> None:
+        """Raises DataError if filters ask something of events that no row of this table can answer."""
+        columns = Columns.of(events)
+        reasons = sorted({reason for demand in self.demands if (reason := columns.misfit(demand)) is not None})
+        if reasons:
+            shown = "\n".join(f"  {reason}" for reason in reasons[:_SHOWN])
+            more = f"\n  and {len(reasons) - _SHOWN:,} more" if len(reasons) > _SHOWN else ""
+            raise DataError(
+                f"these subscriptions do not fit these events:\n{shown}{more}\n"
+                "compile_subscriptions(…, events=…) sets such subscriptions aside; strict=False matches with them."
+            )
 
-def compile_subscriptions(
-    subscriptions: DataFrame,
+
+def compiled_for(
+    events: DataFrame,
+    subscriptions: DataFrame | CompiledSubscriptions,
     *,
+    strict: bool,
     id_column: str = "id",
     filter_column: str = "filter",
     schema: Schema | None = None,
     engine: str = "auto",
 ) -> CompiledSubscriptions:
-    """Collects and indexes subscriptions; with a schema, filters that do not fit it are refused."""
+    """Subscriptions of which each can be used with these events; raises DataError where one cannot."""
+    if isinstance(subscriptions, CompiledSubscriptions):
+        if strict:
+            subscriptions.check_events(events)
+        compiled = subscriptions
+    else:
+        compiled = compile_subscriptions(
+            subscriptions,
+            events=events if strict else None,
+            id_column=id_column,
+            filter_column=filter_column,
+            schema=schema,
+            engine=engine,
+        )
+    compiled.check()
+    return compiled
+
+
+def compile_subscriptions(
+    subscriptions: DataFrame,
+    *,
+    events: DataFrame | None = None,
+    id_column: str = "id",
+    filter_column: str = "filter",
+    schema: Schema | None = None,
+    engine: str = "auto",
+) -> CompiledSubscriptions:
+    """Collects and indexes subscriptions; filters that do not fit the schema or the columns of events are refused."""
     check_subscriptions(subscriptions, id_column, filter_column)
     names = subscriptions.columns
     columns = [text_column(names, name) if name == id_column else placed_column(names, name) for name in names]
     table = placed(subscriptions).select(*columns).toArrow().rename_columns(names)
-    matcher, rejections = build_matcher(table, id_column, filter_column, schema, engine)
+    check = FilterCheck.of(schema, events)
+    matcher, rejections = build_matcher(table, id_column, filter_column, schema, engine, check)
     spark = subscriptions.sparkSession
-    shipment = ship(spark, matcher.to_bytes())
+    shipment = ship(spark, matcher.to_bytes(), check.attributes)
     fingerprint = _fingerprint(table, (id_column, filter_column, "dialect"))
-    return CompiledSubscriptions(spark, shipment, len(matcher), tuple(rejections), fingerprint)
+    return CompiledSubscriptions(
+        spark, shipment, len(matcher), tuple(rejections), frozenset(check.demands), fingerprint
+    )
 
 
 def _fingerprint(table: pa.Table, names: Sequence[str]) -> str:
@@ -133,9 +187,9 @@ def check_subscriptions(subscriptions: DataFrame, id_column: str, filter_column:
 
 
 def build_matcher(
-    table: pa.Table, id_column: str, filter_column: str, schema: Schema | None, engine: str
+    table: pa.Table, id_column: str, filter_column: str, schema: Schema | None, engine: str, check: FilterCheck
 ) -> tuple[Matcher, list[DeadLetter]]:
-    """A matcher of the rows that are subscriptions, and the others.
+    """A matcher of the rows that are subscriptions and pass the check, and the others.
 
     Most tables are good, so the whole is tried first; only if that fails are the rows looked at one by one.
     """
@@ -152,15 +206,16 @@ def build_matcher(
         and plain["filter"].null_count == 0
     ):
         try:
-            return Matcher.from_arrow(plain, engine, schema), []
+            return Matcher.from_arrow(plain, engine, schema, look=check), []
         except (DataError, SubscriptionError):
             pass
-    good, rejections = _sift(plain, table, readable, schema)
-    return Matcher.from_arrow(plain.filter(pa.array(good, pa.bool_())), engine, schema), rejections
+    good, rejections = _sift(plain, table, readable, check)
+    check.forget()
+    return Matcher.from_arrow(plain.filter(pa.array(good, pa.bool_())), engine, schema, look=check), rejections
 
 
 def _sift(
-    plain: pa.Table, source: pa.Table, readable: Sequence[bool], schema: Schema | None
+    plain: pa.Table, source: pa.Table, readable: Sequence[bool], check: FilterCheck
 ) -> tuple[list[bool], list[DeadLetter]]:
     """For each row whether it is a subscription, and the letters for those that are not; of one id the first counts."""
     good: list[bool] = []
@@ -172,7 +227,7 @@ def _sift(
         try:
             if not readable[row]:
                 raise SubscriptionError(NOT_UTF8)
-            _check(id, text, dialect, taken, schema)
+            _check(id, text, dialect, taken, check)
         except SiftcastError as error:
             rejections.append(DeadLetter("subscriptions", error.code, str(error), _row_text(source, row)))
             good.append(False)
@@ -182,14 +237,12 @@ def _sift(
     return good, rejections
 
 
-def _check(id: str | None, text: object, dialect: str | None, taken: set[str], schema: Schema | None) -> None:
+def _check(id: str | None, text: object, dialect: str | None, taken: set[str], check: FilterCheck) -> None:
     if not id:
         raise SubscriptionError("a subscription needs an id")
     if not isinstance(text, str):
         raise SubscriptionError(f"the filter of '{id}' is {'null' if text is None else 'no string'}")
-    filter_ = Filter.parse(text, dialect or "sql")
-    if schema is not None:
-        filter_.check(schema)
+    check(Filter.parse(text, dialect or "sql"))
     if id in taken:
         raise SubscriptionError(f"the id '{id}' is taken by an earlier row")
 
@@ -201,8 +254,9 @@ def _row_text(table: pa.Table, row: int) -> str:
 # -- to the workers ----------------------------------------------------------------------------------
 
 
-def ship(spark: SparkSession, saved: bytes) -> Shipment:
-    """Makes a saved matcher available to every worker."""
+def ship(spark: SparkSession, saved: bytes, attributes: tuple[tuple[str, ...], ...]) -> Shipment:
+    """Makes a saved matcher, whose filters name these attributes, available to every worker."""
+    check_workers(spark)
     key = hashlib.blake2b(saved, digest_size=16).hexdigest()
     if is_connect(spark):
         # Spark Connect has no broadcast variables; a file of the session does the same.
@@ -211,8 +265,8 @@ def ship(spark: SparkSession, saved: bytes) -> Shipment:
             path = Path(folder) / name
             path.write_bytes(saved)
             spark.addArtifacts(str(path), file=True)
-        return Shipment(key, _Artifact(name, saved))
-    return Shipment(key, partial(_read_broadcast, spark.sparkContext.broadcast(saved)))
+        return Shipment(key, _Artifact(name, saved), attributes)
+    return Shipment(key, partial(_read_broadcast, spark.sparkContext.broadcast(saved)), attributes)
 
 
 def _read_broadcast(broadcast: Broadcast[bytes]) -> bytes:

@@ -26,13 +26,13 @@ def short_errors() -> Iterator[None]:
     try:
         yield
     except (AnalysisException, IllegalArgumentException) as error:
-        raise DataError(_first_lines(error, 1)) from error
+        raise DataError(first_lines(error, 1)) from error
     except (PySparkException, Py4JError) as error:
-        raise SparkError(f"Spark failed: {_first_lines(error, _LINES_MAX)}") from error
+        raise SparkError(f"Spark failed: {first_lines(error, _LINES_MAX)}") from error
 
 
-def _first_lines(error: Exception, count: int) -> str:
-    """What was said before the stack trace, without py4j's preface and the class of the exception."""
+def first_lines(error: Exception, count: int) -> str:
+    """What Spark said before the stack trace, without py4j's preface and the class of the exception."""
     whole = str(error)
     text = whole.split("JVM stacktrace")[0].split("\n\tat ")[0]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("An error occurred while call")]

@@ -22,7 +22,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
-from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
+from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compiled_for
 from siftcast.spark.matched_numbers import MatchedRows, match_numbers, subscription_ids
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_columns, check_frame
@@ -42,13 +42,14 @@ def match_history(
     *,
     order_by: str | None = None,
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> DataFrame:
     """For each subscription (`subscription_id`) its last `last` matching `events`, newest first, as structs.
 
     `order_by` names the column by which events are new or old (a number, text, date or time; nulls are oldest); without
     it `event_id`, `time` or `timestamp` is taken. A subscription that matched nothing has an empty array. Raises
-    DataError if a subscription cannot be used.
+    DataError if a subscription cannot be used, as `match` does.
     """
     if last < 1:
         raise DataError(f"a history holds at least one event, not {last}")
@@ -57,8 +58,7 @@ def match_history(
     if isinstance(subscriptions, CompiledSubscriptions):
         raise DataError("histories need the table of the subscriptions, not compiled ones")
     order = _order_column(events, order_by)
-    compiled = compile_subscriptions(subscriptions, schema=schema, engine=engine)
-    compiled.check()
+    compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     names = events.columns
     unnamed = placed(events)
     kind = events.schema[order].dataType

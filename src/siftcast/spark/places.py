@@ -6,7 +6,7 @@ name; and a column of the user's may have the name of one of ours. Places have n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
@@ -20,6 +20,11 @@ def place_names(count: int) -> list[str]:
 def placed(rows: DataFrame) -> DataFrame:
     """The same columns under their places."""
     return rows.toDF(*place_names(len(rows.columns)))
+
+
+def under_places(columns: Iterable[Column]) -> list[Column]:
+    """Columns of any kind, to be selected under the names of their places."""
+    return [column.alias(f"c{place}") for place, column in enumerate(columns)]
 
 
 def placed_column(names: Sequence[str], name: str) -> Column:

@@ -22,10 +22,11 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError
+from siftcast.spark.attributes import attribute_columns
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment
 from siftcast.spark.history import ORDER_COLUMNS
 from siftcast.spark.matched_numbers import Integers, match_numbers
-from siftcast.spark.places import placed, placed_column
+from siftcast.spark.places import placed, placed_column, under_places
 
 _PAIRS_GATHERED = 4_000_000
 _BATCH_ROWS = 65_536
@@ -54,11 +55,12 @@ def recent_matches(
         raise DataError(f"a subscription keeps at least one recent match, not {recent}")
     order = order_column(events, order_by)
     kind = events.schema[order].dataType
-    names = events.columns
-    newest = placed_column(names, order)
+    newest = placed_column(events.columns, order)
     if isinstance(kind, t.FloatType | t.DoubleType):
         newest = fn.when(~fn.isnan(newest), newest)
-    keyed = placed(events).withColumns({_ORDER: newest, _EVENT: fn.xxhash64(fn.to_json(fn.struct("*")))})
+    chosen = attribute_columns(events.schema, subscriptions.shipment.attributes)
+    hashed = fn.xxhash64(fn.to_json(fn.struct("*")))
+    keyed = placed(events).select(*under_places(chosen.values()), newest.alias(_ORDER), hashed.alias(_EVENT))
     form = t.StructType(
         [
             t.StructField("subscription", t.IntegerType()),
@@ -66,7 +68,7 @@ def recent_matches(
             t.StructField(_EVENT, t.LongType()),
         ]
     )
-    found = keyed.mapInArrow(_task(subscriptions.shipment, names, recent, _PAIRS_GATHERED), form)
+    found = keyed.mapInArrow(_task(subscriptions.shipment, list(chosen), recent, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_EVENT).desc()]
     once = found.dropDuplicates(["subscription", _EVENT])
     ranked = once.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription").orderBy(*by_age)))

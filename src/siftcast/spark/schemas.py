@@ -26,6 +26,7 @@ SUBSCRIPTION_ID = "subscription_id"
 MATCHED = "matched"
 RESULT_COLUMN: dict[str, str] = {"pairs": SUBSCRIPTION_ID, "lists": MATCHED}
 
+IDS_TYPE = ArrayType(StringType(), containsNull=False)
 SUBSCRIPTIONS = StructType([StructField(name, StringType()) for name in ("id", "filter", "dialect", "subscriber")])
 DEAD_LETTERS = StructType(
     [StructField(name, StringType(), nullable=False) for name in ("input", "code", "reason", "source")]
@@ -80,7 +81,7 @@ def check_columns(names: Sequence[str], added: str | None = None) -> None:
 
 def lists_type(events: StructType, name: str = MATCHED) -> StructType:
     """Event columns and, under a name, the ids of all matching subscriptions, in any order."""
-    matched = StructField(name, ArrayType(StringType(), containsNull=False), nullable=False)
+    matched = StructField(name, IDS_TYPE, nullable=False)
     return StructType([*events.fields, matched])
 
 

@@ -79,9 +79,15 @@ def active_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
-def is_connect(spark: SparkSession) -> bool:
+def is_connect(spark: object) -> bool:
     """Whether a session is one of Spark Connect, which has no SparkContext."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def check_session(spark: object) -> None:
+    """Raises SparkError for what is no session of Spark, nor one of Spark Connect, which is of another class."""
+    if not isinstance(spark, SparkSession) and not (type(spark).__name__ == "SparkSession" and is_connect(spark)):
+        raise SparkError(f"this needs a Spark session, as session() gives, not {type(spark).__name__}")
 
 
 def _reuse(running: SparkSession, master: str | None, wanted: Mapping[str, str]) -> SparkSession:

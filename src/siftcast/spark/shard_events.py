@@ -26,6 +26,7 @@ from pyspark.sql import types as t
 from siftcast.model.values import Kind
 from siftcast.planning.shard_axes import Place, ShardAxis
 from siftcast.planning.shard_plan import ShardPlan
+from siftcast.spark.attributes import find_attribute
 
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _DAY_US = 86_400_000_000
@@ -34,7 +35,7 @@ _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 def place_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | None:
     """An attribute of the placed events as cuts hold it, null where there is no value; None if it cannot be cut."""
-    found = _attribute(events, attribute)
+    found = find_attribute(events, tuple(attribute.split(".")))
     if found is None:
         return None
     column, kind = found
@@ -54,26 +55,6 @@ def place_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | 
     return None
 
 
-def _attribute(events: t.StructType, attribute: str) -> tuple[Column, t.DataType] | None:
-    """The column an attribute names, flat if there is one of its whole name, else nested: as matchers look it up."""
-    if attribute in events.names:
-        index = events.names.index(attribute)
-        return fn.col(f"c{index}"), events[index].dataType
-    first, *rest = attribute.split(".")
-    if first not in events.names:
-        return None
-    index = events.names.index(first)
-    column, kind = fn.col(f"c{index}"), events[index].dataType
-    for part in rest:
-        # Spark takes upper and lower case as equal, so a name that is there in both is not to be had.
-        if not isinstance(kind, t.StructType) or part not in kind.names:
-            return None
-        if [name.lower() for name in kind.names].count(part.lower()) > 1:
-            return None
-        column, kind = column.getField(part), kind[part].dataType
-    return column, kind
-
-
 def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
     """An array of all shards to which a numbered event goes, that of its first zone in front; may be empty."""
     axes = [
@@ -89,7 +70,7 @@ def _axis_shards(events: t.StructType, axis: ShardAxis, shards: Sequence[Sequenc
     if found is None or found[1] is not axis.kind:
         return _numbers(())  # no event has a value of this kind there
     place = found[0]
-    known = _attribute(events, axis.attribute)
+    known = find_attribute(events, axis.path)
     whole = axis.kind is not Kind.NUMBER or (known is not None and isinstance(known[1], _WHOLE))
     return fn.when(place.isNull(), _numbers(())).otherwise(_tree(place, axis.cuts, shards, whole=whole))
 

@@ -33,6 +33,7 @@ from pyspark.sql import types as t
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema, SiftcastError
 from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.matching import IDS, shape
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
@@ -54,12 +55,14 @@ def match_sharded(
     id_column: str = "id",
     filter_column: str = "filter",
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> DataFrame:
     """The subscriptions that each event satisfies, as `match` gives them, without any one worker holding all.
 
     Subscriptions are read at once to check and count them, and again, like the events, whenever the result is used. A
-    plan made before (`shard_plan`) saves choosing the zones. Raises DataError if a subscription cannot be used.
+    plan made before (`shard_plan`) saves choosing the zones. Raises DataError if a subscription cannot be used, as
+    `match` does.
     """
     check_frame(events, "events")
     check_event_columns(events.columns, output)
@@ -67,22 +70,24 @@ def match_sharded(
     if events.isStreaming:
         raise DataError("a stream cannot be matched in shards; use match() or match_stream()")
     plain = subscription_columns(subscriptions, id_column, filter_column)
+    check = FilterCheck.of(schema, events if strict else None)
     if plan is None:
         plan = shard_plan(
-            events, subscriptions, shards=shards, id_column=id_column, filter_column=filter_column, schema=schema
+            events,
+            subscriptions,
+            shards=shards,
+            id_column=id_column,
+            filter_column=filter_column,
+            schema=schema,
+            strict=strict,
         )
     else:
-        plan = measured(plan, plain, schema)
+        plan = measured(plan, plain, check)
     merging = output == "lists" and max(plan.parts[-1] + len(plan.axes), *plan.parts) > 1
     copies = _event_rows(events, plan, every=output == "lists", merging=merging)
-    rows = _subscription_rows(plain, plan, schema).unionByName(copies, allowMissingColumns=True)
+    rows = _subscription_rows(plain, plan, check).unionByName(copies, allowMissingColumns=True)
     count = max(1, plan.shards)
-    if hasattr(
-        rows, "repartitionById"
-    ):  # since Spark 4.1; a hash leaves some partitions with two shards, others with none
-        spread = rows.repartitionById(count, "shard")
-    else:
-        spread = rows.repartition(count, "shard")
+    spread = rows.repartitionById(count, "shard")  # a hash leaves some partitions with two shards, others with none
     lists = lists_type(placed(events).schema, IDS)
     form = _partial_type(lists) if merging else lists
     worker = ShardWorker(tuple(events.columns), engine, schema, every=output == "lists", merging=merging)
@@ -93,15 +98,15 @@ def match_sharded(
 # -- the two sides -----------------------------------------------------------------------------------
 
 
-def _subscription_rows(plain: DataFrame, plan: ShardPlan, schema: Schema | None) -> DataFrame:
+def _subscription_rows(plain: DataFrame, plan: ShardPlan, check: FilterCheck) -> DataFrame:
     dealt = plain.mapInArrow(
-        _place(replace(plan, reason=""), schema), "shard int, id string, filter string, dialect string"
+        _place(replace(plan, reason=""), check), "shard int, id string, filter string, dialect string"
     )
     subscription = fn.struct("id", "filter", "dialect").cast(_SUBSCRIPTION)
     return dealt.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))
 
 
-def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batches]:
+def _place(plan: ShardPlan, check: FilterCheck) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         placement = Placement(plan)
         for batch in batches:
@@ -111,7 +116,7 @@ def _place(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batche
                 zip(*(column.to_pylist() for column in batch.columns), strict=True)
             ):
                 try:
-                    found = placement.shards(id, read_filter(id, text, dialect, schema))
+                    found = placement.shards(id, read_filter(id, text, dialect, check))
                 except (SiftcastError, LookupError) as error:
                     raise DataError(
                         f"the subscriptions have changed since they were counted; '{id}': {error}"

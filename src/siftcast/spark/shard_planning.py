@@ -29,6 +29,7 @@ from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.compiled import check_subscriptions
 from siftcast.spark.dead_letters import NOT_UTF8, table_texts
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.shard_events import place_column
 
@@ -50,20 +51,22 @@ def shard_plan(
     id_column: str = "id",
     filter_column: str = "filter",
     schema: Schema | None = None,
+    strict: bool = True,
 ) -> ShardPlan:
     """How to cut subscriptions into about so many shards, for events like these; `explain()` says why.
 
     Without a number, there are enough for about 200,000 subscriptions each. Raises DataError if a subscription cannot
-    be used.
+    be used, as `match` does.
     """
     if shards is not None and shards < 1:
         raise DataError(f"there must be at least one shard, not {shards}")
     plain = subscription_columns(subscriptions, id_column, filter_column)
     total = plain.count()
-    filters = sample_filters(plain, schema)
+    check = FilterCheck.of(schema, events if strict else None)
+    filters = sample_filters(plain, check)
     wanted = shards or max(SHARDS_MIN, -(-total // SHARD_SUBSCRIPTIONS))
     plan = choose_shards(filters, sample_events(events, filters), total=total, shards=wanted)
-    return measured(plan, plain, schema)
+    return measured(plan, plain, check)
 
 
 def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
@@ -84,13 +87,13 @@ def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column
 # -- samples -----------------------------------------------------------------------------------------
 
 
-def sample_filters(plain: DataFrame, schema: Schema | None) -> list[Filter]:
+def sample_filters(plain: DataFrame, check: FilterCheck) -> list[Filter]:
     """Some of the good filters."""
     drawn = plain.orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
     filters: list[Filter] = []
     for row in rows_of(drawn):
         try:
-            filters.append(read_row(row, schema))
+            filters.append(read_row(row, check))
         except SiftcastError:
             continue  # counted and reported when all are measured
     return filters
@@ -110,9 +113,9 @@ def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, li
 # -- all of them -------------------------------------------------------------------------------------
 
 
-def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardPlan:
+def measured(plan: ShardPlan, plain: DataFrame, check: FilterCheck) -> ShardPlan:
     """The plan with the sizes of these subscriptions; raises DataError if one of them cannot be used."""
-    rows = plain.mapInArrow(_measure(replace(plan, reason=""), schema), _MEASURED).collect()
+    rows = plain.mapInArrow(_measure(replace(plan, reason=""), check), _MEASURED).collect()
     amounts: dict[int, int] = {}
     letters = []
     for row in rows:
@@ -122,7 +125,7 @@ def measured(plan: ShardPlan, plain: DataFrame, schema: Schema | None) -> ShardP
             letters.append((row["reason"], row["source"]))
     total = sum(row["amount"] for row in rows if row["zone"] is None and row["reason"] is None)
     rejected = amounts.get(_REJECTED, 0)
-    usable = plain.mapInArrow(_usable(schema), plain.schema) if rejected else plain  # each row is counted once
+    usable = plain.mapInArrow(_usable(check), plain.schema) if rejected else plain  # each row is counted once
     repeated = usable.groupBy("id").count().where("count > 1 AND id <> ''")
     twice = repeated.agg(fn.sum(fn.col("count") - 1), fn.min("id")).first()
     if twice is not None and twice[0]:
@@ -153,37 +156,36 @@ def rows_of(table: pa.Table) -> Iterator[Row]:
     return map(Row, *(column.to_pylist() for column in texts.columns), readable)
 
 
-def read_row(row: Row, schema: Schema | None) -> Filter:
+def read_row(row: Row, check: FilterCheck) -> Filter:
     """The filter of a row that is a subscription; raises what is wrong with it."""
     if not row.readable:
         raise SubscriptionError(NOT_UTF8)
-    return read_filter(row.id, row.text, row.dialect, schema)
+    return read_filter(row.id, row.text, row.dialect, check)
 
 
-def read_filter(id: str | None, text: str | None, dialect: str | None, schema: Schema | None) -> Filter:
+def read_filter(id: str | None, text: str | None, dialect: str | None, check: FilterCheck) -> Filter:
     """The filter of a row that is a subscription; raises what is wrong with it."""
     if not id:
         raise SubscriptionError("a subscription needs an id")
     if text is None:
         raise SubscriptionError(f"the filter of '{id}' is null")
     filter_ = Filter.parse(text, dialect or "sql")
-    if schema is not None:
-        filter_.check(schema)
+    check(filter_)
     return filter_
 
 
-def _usable(schema: Schema | None) -> Callable[[Batches], Batches]:
+def _usable(check: FilterCheck) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for batch in batches:
             rows = rows_of(pa.Table.from_batches([batch]))
-            yield batch.filter(pa.array([_is_usable(row, schema) for row in rows], pa.bool_()))
+            yield batch.filter(pa.array([_is_usable(row, check) for row in rows], pa.bool_()))
 
     return run
 
 
-def _is_usable(row: Row, schema: Schema | None) -> bool:
+def _is_usable(row: Row, check: FilterCheck) -> bool:
     try:
-        read_row(row, schema)
+        read_row(row, check)
     except SiftcastError:
         return False
     return True
@@ -209,7 +211,7 @@ class _Tally:
         return pa.RecordBatch.from_arrays(columns, ["zone", "amount", "reason", "source"])
 
 
-def _measure(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batches]:
+def _measure(plan: ShardPlan, check: FilterCheck) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         placement = Placement(plan)
         tally = _Tally({}, [])
@@ -217,7 +219,7 @@ def _measure(plan: ShardPlan, schema: Schema | None) -> Callable[[Batches], Batc
             tally.rows += batch.num_rows
             for row in rows_of(pa.Table.from_batches([batch])):
                 try:
-                    zones = placement.zones(read_row(row, schema))
+                    zones = placement.zones(read_row(row, check))
                 except SiftcastError as error:
                     tally.count(_REJECTED)
                     if len(tally.letters) < _SHOWN:

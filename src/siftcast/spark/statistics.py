@@ -25,6 +25,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, FilterError, Schema
+from siftcast.model.schema import checked_schema
 from siftcast.planning import Cells, CellTable, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cells import JOINT_CELLS, QUANTILE_CELLS, VALUES_MAX, Floats
 from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
@@ -36,7 +37,7 @@ from siftcast.spark.schemas import check_frame
 SAMPLE_POINTS = 20_000
 _BATCH_FILTERS = 1_024
 _DISTINCT_ERROR = 0.02
-_REJECTED = -1
+_REJECTED, _NAMING = -1, -2  # entries besides those of cells; from the latter down, one for each attribute
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -81,6 +82,10 @@ def statistics(
     check_frame(subscriptions, "subscriptions")
     if "filter" not in subscriptions.columns:
         raise DataError(f"the table of subscriptions has no column 'filter'; it has {', '.join(subscriptions.columns)}")
+    checked_schema(schema)
+    for option, value in (("values_max", values_max), ("joint_max", joint_max)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise DataError(f"{option} must be a whole number of at least 1, not {value!r}")
     _check_weights(events, weight)
     space = ContentSpace(schema) if attributes is None else subspace(schema, attributes)
     summary = _summarise(events, schema, weight)
@@ -92,10 +97,11 @@ def statistics(
     named, nameless = _with_ids(subscriptions)
     wanted = _summed(filter_columns(named), _count_interests(cells, schema))
     rejected = int(wanted.pop(_REJECTED, 0.0)) + nameless
+    naming = {each.name: int(wanted.pop(_NAMING - index, 0.0)) for index, each in enumerate(schema)}
     table = CellTable.of(cells, _vector(counted, cells.event_entries), _vector(wanted, cells.interest_entries))
     session = events.sparkSession
     return Statistics(
-        session.createDataFrame(attribute_table(schema, summary, table)),
+        session.createDataFrame(attribute_table(schema, summary, table, naming)),
         session.createDataFrame(cell_table(table)),
         summary["events"],
         table.subscriptions,
@@ -231,14 +237,18 @@ def _count_interests(cells: Cells, schema: Schema) -> Callable[[Batches], Batche
     def count(batches: Batches) -> Batches:
         total: Floats | None = None
         rejected = 0
+        naming = dict.fromkeys(schema.names, 0)
         for batch in batches:
             for start in range(0, batch.num_rows, _BATCH_FILTERS):
                 filters, refused = read_filters(batch.slice(start, _BATCH_FILTERS), schema)
                 rejected += refused
+                for filter_ in filters:
+                    for name in filter_.attributes:
+                        naming[name] += 1
                 vector = cells.count_interests(filters)
                 total = vector if total is None else total + vector
         if total is not None:
-            yield _entries(total, rejected)
+            yield _entries(total, rejected, list(naming.values()))
 
     return count
 
@@ -259,11 +269,11 @@ def read_filters(batch: pa.RecordBatch, schema: Schema) -> tuple[list[Filter], i
     return filters, batch.num_rows - len(filters)
 
 
-def _entries(vector: Floats, rejected: int = 0) -> pa.RecordBatch:
+def _entries(vector: Floats, rejected: int = 0, naming: Sequence[int] = ()) -> pa.RecordBatch:
     places = np.flatnonzero(vector)
-    index = np.append(places, _REJECTED)
-    value = np.append(vector[places], float(rejected))
-    return pa.RecordBatch.from_arrays([pa.array(index, pa.int64()), pa.array(value)], ["entry", "amount"])
+    index = np.concatenate((places, [_REJECTED], _NAMING - np.arange(len(naming))))
+    value = np.concatenate((vector[places], [float(rejected)], np.asarray(naming, np.float64)))
+    return pa.RecordBatch.from_arrays([pa.array(index.astype(np.int64)), pa.array(value)], ["entry", "amount"])
 
 
 def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> dict[int, float]:

@@ -20,6 +20,7 @@ from siftcast.model import Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.spark.changelog import Change, ChangeRow, FileMark
 from siftcast.spark.compiled import Shipment, ship
 from siftcast.spark.dead_letters import DeadLetter
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.stream_journal import Journal, Lot
 
 _TOGETHER = 65_536  # filters that are loaded at once
@@ -27,11 +28,16 @@ Made = tuple[Change, Filter | None]
 
 
 class StandingSubscriptions:
-    """A matcher that follows the lots of a journal."""
+    """A matcher that follows the lots of a journal.
 
-    def __init__(self, spark: SparkSession, schema: Schema | None, engine: str) -> None:
+    Changes must pass the check; what a journal holds has passed the check of its time and is taken as it is.
+    """
+
+    def __init__(self, spark: SparkSession, schema: Schema | None, engine: str, check: FilterCheck) -> None:
         self._spark = spark
         self._schema = schema
+        self._check = check
+        self._asked = FilterCheck()  # what standing filters, and some that stood, ask for
         self._engine = engine
         self._matcher = Matcher(engine, schema)
         self._lots = 0
@@ -45,7 +51,9 @@ class StandingSubscriptions:
         if lots == self._lots:
             return
         table: pa.Table = journal.standing(lots)
-        self._matcher = Matcher.from_arrow(table, self._engine, self._schema)
+        self._asked.forget()
+        self._matcher = Matcher.from_arrow(table, self._engine, look=self._asked)
+        self._matcher.schema = self._schema
         self._lots = lots
         self._take_back()
 
@@ -78,7 +86,7 @@ class StandingSubscriptions:
     def shipment(self) -> Shipment:
         """The matcher for the workers; shipped when it was changed since the last time."""
         if self._shipment is None:
-            self._shipment = ship(self._spark, self._matcher.to_bytes())
+            self._shipment = ship(self._spark, self._matcher.to_bytes(), self._asked.attributes)
         return self._shipment
 
     def close(self) -> None:
@@ -95,14 +103,16 @@ class StandingSubscriptions:
         filter_ = None
         if change.op != "remove":
             filter_ = Filter.parse(change.filter, change.dialect or "sql")
-            if self._schema is not None:
-                filter_.check(self._schema)
+            self._check(filter_)
         present[change.id] = change.op != "remove"
         return filter_
 
     def _make(self, made: Sequence[Made]) -> None:
         if not made:
             return
+        for _, filter_ in made:
+            if filter_ is not None:
+                self._asked(filter_)
         for op, group in groupby(made, key=lambda item: item[0].op):
             if op == "add":
                 while lot := list(islice(group, _TOGETHER)):

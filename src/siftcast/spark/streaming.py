@@ -28,6 +28,7 @@ from siftcast.model import DataError, Schema
 from siftcast.spark.changelog import NO_VERSION
 from siftcast.spark.changelog_sources import FileChangelog, open_changelog
 from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.intake import Intake, as_intake
 from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
 from siftcast.spark.session import is_connect
@@ -141,6 +142,7 @@ def match_stream(
     format: str = "parquet",
     subscriptions_format: str | None = None,
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
     name: str | None = None,
 ) -> StreamQuery:
@@ -148,9 +150,9 @@ def match_stream(
 
     `subscriptions` is a folder, a file or a table. Results have the event's columns, `subscription_id` or `matched` as
     for `match`, and `subscription_version`; read them with `read_matches`. What is refused goes to `dead_letters`, by
-    default a folder within the output. `trigger` says how often: None as soon as there are events, "10 seconds", or
-    "available now" for what is there now, and then ends. Start it again with the same output and checkpoint to go on
-    where it stopped, however it stopped.
+    default a folder within the output; so do, unless `strict` is off, changes whose filters do not fit the events.
+    `trigger` says how often: None as soon as there are events, "10 seconds", or "available now" for what is there now,
+    and then ends. Start it again with the same output and checkpoint to go on where it stopped, however it stopped.
     """
     taken = as_intake(events, "events")
     spark = taken.rows.sparkSession
@@ -165,7 +167,8 @@ def match_stream(
     changes = changelog.folder if isinstance(changelog, FileChangelog) else None
     places = {"events": taken.folder, "changes of subscriptions": changes, "checkpoint": state, "output": into}
     check_apart(places | {"dead letters": letters})
-    standing = StandingSubscriptions(spark, schema, engine)
+    check = FilterCheck.of(schema, taken.good if strict else None)
+    standing = StandingSubscriptions(spark, schema, engine, check)
     writer = _triggered(taken.rows.writeStream, trigger).option("checkpointLocation", str(state))
     if name is not None:
         writer = writer.queryName(name)

@@ -11,6 +11,8 @@ import pytest
 from benchmarks.boxes import BoxWorkload, make_skewed, make_w1, make_w2, make_w3
 from benchmarks.cliffs import worst_point
 from benchmarks.exactness import WrongResult, check_rows, rows_of_batch
+from benchmarks.limit_inputs import MARK, Shape, shapes
+from benchmarks.limits import exponent_of
 from benchmarks.machine import Machine
 from benchmarks.measuring import Contender, take_turns
 from benchmarks.mixed_filters import make_mixed
@@ -27,7 +29,10 @@ from benchmarks.peers import (
 )
 from benchmarks.report import Report, Result
 from benchmarks.sweeps import Curve, predicted
-from siftcast import Matcher
+from siftcast import Event, Filter, Matcher
+from siftcast.model import FilterError
+from siftcast.model.limits import DEFAULT_LIMITS
+from siftcast.overlays.wire_events import EventLimits, encode_event
 
 EVENTS = 20
 
@@ -121,6 +126,36 @@ def test_goals_are_judged_in_their_direction() -> None:
     assert Result("a", 10, "µs", "lower", goal=11).verdict == "ok"
     assert Result("a", 10, "µs", "lower", goal=9).verdict == "missed"
     assert Result("a", 10, "µs", "lower").verdict == ""
+
+
+def test_only_missing_a_required_goal_fails_a_run() -> None:
+    report = Report(Machine("a processor", 2, True, True, 8.0, {"Python": "3"}))
+    report.add("missed", 10, "×", "higher", goal=11)
+    report.add("reached", 1.1, "", "lower", goal=1.3, required=True)
+    assert report.failed == []
+    report.add("quadratic", 2.0, "", "lower", goal=1.3, required=True)
+    assert [result.name for result in report.failed] == ["quadratic"]
+
+
+def test_the_exponent_of_a_power_law_is_its_power() -> None:
+    times = {
+        size: {"quadratic": size**2 / 100, "linear": size / 10, "tiny": size**2 / 1e9} for size in (100, 200, 400, 800)
+    }
+    assert exponent_of(times, "quadratic") == pytest.approx(2)
+    assert exponent_of(times, "linear") == pytest.approx(1)
+    assert exponent_of(times, "tiny") is None
+
+
+@pytest.mark.parametrize("shape", shapes(), ids=lambda shape: shape.name)
+def test_every_largest_input_is_within_the_limits(shape: Shape) -> None:
+    text, event = shape.make(shape.size_max, MARK)
+    assert len(text) <= DEFAULT_LIMITS.length_max
+    assert len(encode_event(Event(event))) <= EventLimits().bytes_max
+    if shape.readable:
+        assert Filter.parse(text).template.depth <= DEFAULT_LIMITS.depth_max
+    else:
+        with pytest.raises(FilterError):
+            Filter.parse(text)
 
 
 def test_a_power_law_has_no_cliff_and_a_step_has_one() -> None:

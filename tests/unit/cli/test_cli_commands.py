@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -240,6 +241,21 @@ def test_module_runs_as_a_program(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert done.stdout.endswith("MATCH\n")
+
+
+@pytest.mark.parametrize("loaded", ["numpy", "cyclopts", "siftcast.interfaces.cli.trace_command"])
+def test_ctrl_c_while_commands_are_loaded_is_told_like_any_other(tmp_path, loaded):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(name, *_):\n"
+        f"        if name == {loaded!r}:\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting)\n"
+    )
+    command, environment = [sys.executable, "-m", "siftcast", "--version"], os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "siftcast: Interrupted\n")
 
 
 def test_reader_that_leaves_early_is_no_error(tmp_path):

@@ -11,16 +11,18 @@ BEGIN = """
 import numpy as np
 import pyarrow as pa
 from siftcast import Matcher
-from siftcast.matching.compiling import _kernels
+from siftcast.matching import wait_until_prepared
+from siftcast.matching.compiling import kernels
 
 def ready():
-    return {kernel.py_func.__name__: len(kernel.signatures) for kernel in _kernels}
+    return {kernel.py_func.__name__: len(kernel.signatures) for kernel in kernels}
 """
 END = """
 print(*(name for name, count in ready().items() if count > after_first_use[name]))
 """
 TILES = """
 Matcher.from_arrow(pa.table({"id": ["a"], "x": [1.0]}))
+wait_until_prepared()
 after_first_use = ready()
 rng = np.random.default_rng(1)
 lows = rng.uniform(0, 1, (3, 2_000))
@@ -43,6 +45,7 @@ for matcher, ids in ((narrow, "{}"), (mixed, "wide {}")):
 """
 LOADED = """
 matcher = Matcher.from_bytes(bytes.fromhex("{saved}"))
+wait_until_prepared()
 after_first_use = ready()
 matcher.match({{"x": 1}}), matcher.match_any({{"x": 1}}), matcher.match_batch(pa.table({{"x": [1]}}))
 """

@@ -131,3 +131,16 @@ def test_time_that_is_missing_in_pandas_is_refused():
     with pytest.raises(EventError, match=r"datetime or None, not NaT"):
         Event({}, time=pandas.NaT)
     assert type(Event({}, time=pandas.Timestamp("2024-05-01")).time) is datetime
+
+
+@pytest.mark.parametrize("value", [r"\ud800", r"\udc00", r"\ud800 and more", r"\ud800\ud800", r"\\\ud83d"])
+def test_half_a_surrogate_pair_is_named_wherever_it_stands(value):
+    for text in (f'{{"a": "{value}"}}', f'{{"a": "{value}"}}'.encode(), f'{{"{value}": 1, "b": "far from the end"}}'):
+        with pytest.raises(EventError, match=r"half a surrogate pair \(byte \d+\); escapes from \\ud800"):
+            Event.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a": "', '{"a": "\\\\ud800', '{"a": 1'])
+def test_what_ends_too_early_is_called_truncated(text):
+    with pytest.raises(EventError, match="not valid JSON: Input data was truncated"):
+        Event.from_json(text)

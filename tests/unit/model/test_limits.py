@@ -2,7 +2,7 @@
 
 import pytest
 
-from siftcast.model import Filter, FilterLimitError, FilterLimits
+from siftcast.model import Filter, FilterLimitError, FilterLimits, FilterSyntaxError
 
 WIDE_OPEN = FilterLimits(length_max=10**8)
 
@@ -83,3 +83,11 @@ def test_filters_of_the_greatest_size_work_throughout():
 def test_limits_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match=r"must be positive|at most 150"):
         FilterLimits(**wrong)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\u2003"])
+def test_blanks_by_the_ten_thousand_are_read_over_and_end(blank):
+    blanks = blank * 30_000
+    assert Filter.parse(f"a = 1{blanks}AND{blanks}b BETWEEN 1 AND 2").matches({"a": 1, "b": 2})
+    with pytest.raises(FilterSyntaxError):
+        Filter.parse(f"a = 1 AND b = 2{blanks}{blanks}x")

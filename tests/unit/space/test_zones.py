@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from siftcast.model import Attribute, DataError, Filter, Schema
 from siftcast.space import Box, ContentSpace, Cuts, Partition, regions
+from siftcast.space.zones import describe
 
 SCHEMA = Schema(
     [
@@ -175,3 +176,20 @@ def test_a_damaged_partition_is_refused() -> None:
     plain["cuts"]["attribute"] = "price"
     with pytest.raises(DataError, match="damaged"):
         Partition.from_dict(plain)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (2.5, np.nextafter(2.5, 9), "price = 2.5"),
+        (2.0, 2.5, "2 <= price < 2.5"),
+        (2.5, np.nextafter(5.0, 9), "2.5 <= price <= 5"),
+        (2.5, 2.5 + 1e-14, "2.5 <= price < 2.50000000000001"),
+    ],
+)
+def test_a_box_reads_as_what_it_holds_however_thin(low, high, text):
+    assert describe(ContentSpace(Schema([SCHEMA["price"]])), Box((low,), (float(high),))) == text
+
+
+def test_a_truth_value_is_named():
+    assert describe(ContentSpace(Schema([Attribute("open", "bool")])), Box((1.0,), (2.0,))) == "open = TRUE"

@@ -14,6 +14,19 @@ One promise runs through all of it: every row of an input is either used or writ
 rejected file, and the two counts add up to the number of rows read.
 """
 
-from siftcast.interfaces.cli.app import main
+import sys
+from collections.abc import Sequence
+
+from siftcast.interfaces.cli.outcome import INTERRUPTED
 
 __all__ = ["main"]
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns the exit status; Ctrl-C while the commands are still loaded is one, too."""
+    try:
+        from siftcast.interfaces.cli import app
+    except KeyboardInterrupt:
+        sys.stderr.write("siftcast: Interrupted\n")
+        return INTERRUPTED
+    return app.main(tokens)

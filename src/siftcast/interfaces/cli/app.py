@@ -18,6 +18,7 @@ from rich.text import Text
 
 from siftcast import __version__
 from siftcast.interfaces.cli.check_command import check
+from siftcast.interfaces.cli.completion_command import completion_of
 from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
@@ -48,7 +49,7 @@ app = App(
     name="siftcast",
     help="Content-based publish/subscribe: find the subscriptions that each event satisfies.",
     help_epilogue=_EPILOGUE,
-    help_format="plaintext",
+    help_format="markdown",
     version=f"siftcast {__version__}",
     suppress_keyboard_interrupt=False,
 )
@@ -61,6 +62,7 @@ app.command(token_app)
 for spark_command in (stream, statistics, partition, cluster):
     spark_app.command(spark_command)
 app.command(spark_app)
+app.command(completion_of(app))
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
+from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import explanation_tree, out
@@ -22,6 +24,7 @@ def explain(
     *,
     schema: Path | None = None,
     exit_code: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Show why an event does or does not satisfy a filter.
 
@@ -37,6 +40,8 @@ def explain(
         A TOML file with the types of the attributes: turns ISO texts into timestamps, and checks the filter.
     exit_code
         Exit with 1 if the event does not match.
+    json
+        Print one line of JSON: {"match": true or false, "explanation": {"text", "verdict", "because", "parts"}}.
     """
     types = None if schema is None else Schema.load(schema)
     parsed = Filter.parse(filter)
@@ -49,9 +54,13 @@ def explain(
         raise EventError(f"{name}: {error}{_hint(text)}") from None
     explanation = parsed.explain(found)
     console = out()
-    console.print(explanation_tree(explanation), soft_wrap=True)
     matched = explanation.verdict is True
-    console.print("MATCH" if matched else "NO MATCH", style="bold green" if matched else "bold red")
+    if json:
+        answer = msgspec.json.encode({"match": matched, "explanation": explanation})
+        console.print(Text(answer.decode()), soft_wrap=True)
+    else:
+        console.print(explanation_tree(explanation), soft_wrap=True)
+        console.print("MATCH" if matched else "NO MATCH", style="bold green" if matched else "bold red")
     return OK if matched or not exit_code else REJECTED
 
 

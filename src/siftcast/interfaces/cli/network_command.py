@@ -45,8 +45,10 @@ def up(
     durable
         Have the nodes keep durable events and subscriptions on disk.
     """
+    from siftcast.runtimes.live.descriptors import raise_limit
     from siftcast.runtimes.live.local_network import LocalNetwork
 
+    raise_limit()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

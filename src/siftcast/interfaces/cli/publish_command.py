@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -14,7 +17,7 @@ from cyclopts import Parameter
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
+from siftcast.interfaces.cli.caller import call_node, node_at
 from siftcast.interfaces.cli.event_blocks import EventReader
 from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
 from siftcast.interfaces.cli.outcome import OK, REJECTED
@@ -36,7 +39,7 @@ def publish(
     events: Path | None = None,
     /,
     *,
-    to: str = DEFAULT_URL,
+    at: str | None = None,
     format: Literal["jsonl", "csv"] = "jsonl",
     schema: Path | None = None,
     token: str | None = None,
@@ -49,7 +52,8 @@ def publish(
     """Publish events: each reaches exactly the subscribers whose filter it satisfies.
 
     Rows that cannot be used go, each with its reason, to INPUT.rejected; the exit status is then 1. A field
-    event_id becomes the event's id.
+    event_id becomes the event's id, by which siftcast trace finds it; an event without one is given one, and the last
+    is printed.
 
     Example: siftcast generate stock-quotes --output quotes && siftcast publish quotes/events.jsonl
 
@@ -58,8 +62,8 @@ def publish(
     events
         A file: .jsonl, .csv, .parquet or .arrow, each also with .gz. Without one, standard input; JSON lines are then
         published as they come.
-    to
-        The node.
+    at
+        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
     format
         How standard input is written.
     schema
@@ -80,9 +84,11 @@ def publish(
     """
     from siftcast.runtimes.live.node import run
 
+    url = node_at(at)
     types = None if schema is None else Schema.load(schema)
     if events is not None:
         check_event_suffix(events)
+    named = _Named()
     with ExitStack() as stack:
         rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), rejected_to))
         source: AsyncIterator[Event] | Iterator[Event]
@@ -100,19 +106,58 @@ def publish(
             task = progress.add_task("", total=None, taken=0)
 
             async def send() -> int:
-                async with call_node(to, "siftcast publish", token=token, authorities=authorities) as bus:
+                async with call_node(url, "siftcast publish", token=token, authorities=authorities) as bus:
                     if dry_run:
                         return await _try_each(bus, source)
                     return await bus.publish_many(
-                        source, durable=durable, progress=lambda taken: progress.update(task, taken=taken)
+                        named.each(source), durable=durable, progress=lambda taken: progress.update(task, taken=taken)
                     )
 
             taken: int = run(send())
         if not quiet and not dry_run:
-            out().print(Text(f"{taken:,} events published to {to}"), soft_wrap=True)
+            out().print(Text(_summary(taken, url, named.last)), soft_wrap=True)
         if rejected.count:
             err().print(Text(f"{rejected.count:,} rows rejected, see {rejected.path}", "yellow"), soft_wrap=True)
         return REJECTED if rejected.count else OK
+
+
+def _summary(taken: int, url: str, last: str) -> str:
+    """What was published, with an id for `siftcast trace`; ids are text of others, which may hold anything."""
+    if not taken:
+        return f"nothing published to {url}"
+    id = f"{'-- ' if last.startswith('-') else ''}{shlex.quote(last)}"  # without the dashes it would be an option
+    named = f"; siftcast trace {id} shows its way" if last.isprintable() else ""
+    return (
+        f"1 event published to {url} as {last!r}{named}"
+        if taken == 1
+        else (f"{taken:,} events published to {url}, the last as {last!r}{named}")
+    )
+
+
+class _Named:
+    """Gives events without an id one, so that it can be told, and remembers the last."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self._begin = secrets.token_hex(6)
+        self._count = 0
+
+    def each(self, source: AsyncIterator[Event] | Iterator[Event]) -> AsyncIterator[Event] | Iterator[Event]:
+        """The same events, all with ids, in the way they come."""
+        if isinstance(source, AsyncIterator):
+            return self._each_later(source)
+        return map(self._name, source)
+
+    async def _each_later(self, source: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        async for event in source:
+            yield self._name(event)
+
+    def _name(self, event: Event) -> Event:
+        if not event.id:
+            self._count += 1
+            event = replace(event, id=f"{self._begin}-{self._count}")
+        self.last = event.id
+        return event
 
 
 async def _try_each(bus: Bus, source: AsyncIterator[Event] | Iterator[Event]) -> int:

@@ -21,6 +21,7 @@ from siftcast.interfaces.cli.terminal import out
 from siftcast.model import DataError
 
 if TYPE_CHECKING:
+    from siftcast.runtimes.live.configuration import ConfigurationFile
     from siftcast.runtimes.live.node import Node
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -29,6 +30,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 def serve(
     *,
     config: Path | None = None,
+    listen: str | None = None,
     data: Path | None = None,
     listen_fd: Annotated[int | None, Parameter(show=False)] = None,
     until_input_ends: Annotated[bool, Parameter(show=False)] = False,
@@ -44,6 +46,8 @@ def serve(
     ----------
     config
         A TOML file; without one the node is alone and listens on 127.0.0.1:7007.
+    listen
+        Where to listen, as in 127.0.0.1:7010; port 0 takes any that is free. A configuration names its own.
     data
         A folder for what must survive a crash: durable events and subscriptions. A configuration names its own.
     listen_fd
@@ -57,24 +61,39 @@ def serve(
         out().print(Text(EXAMPLE), end="", soft_wrap=True)
         return OK
 
-    from siftcast.runtimes.live.configuration import load_configuration, parse_configuration
+    from siftcast.runtimes.live.configuration import load_configuration
+    from siftcast.runtimes.live.descriptors import raise_limit
     from siftcast.runtimes.live.node import run
 
-    if config is not None and data is not None:
-        raise DataError(f"{config} says where data goes; leave out --data, or name the folder as data in its [node]")
-    kept = "" if data is None else f"[node]\ndata = {json.dumps(str(data.absolute()))}\n"  # JSON's strings are TOML's
-    file = parse_configuration(kept) if config is None else load_configuration(config)
+    file = _alone(listen, data) if config is None else load_configuration(config)
+    if config is not None:
+        for option, key, given in (("--data", "data", data), ("--listen", "listen", listen)):
+            if given is not None:
+                raise DataError(f"{config} says it already; leave out {option}, or write it as {key} in its [node]")
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
+    raise_limit()
     run(_serve(file, listener, until_input_ends))
     _leave_kernels()
     return OK
 
 
-async def _serve(file: object, listener: socket.socket | None, until_input_ends: bool) -> None:
-    from siftcast.runtimes.live.configuration import ConfigurationFile
+def _alone(listen: str | None, data: Path | None) -> ConfigurationFile:
+    """The configuration of a node without a file."""
+    from siftcast.runtimes.live.configuration import parse_configuration
+    from siftcast.runtimes.live.errors import ConfigurationError
+
+    keys = {"listen": listen, "data": None if data is None else str(data.absolute())}
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None]  # as TOML has it
+    try:
+        return parse_configuration("[node]\n" + "".join(lines))
+    except ConfigurationError as error:
+        remedy = f"; {error.remedy} (in a file: siftcast serve --example prints one)" if error.remedy else ""
+        raise DataError(f"--{error.key.removeprefix('node.')}: {error.problem}{remedy}") from None
+
+
+async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_input_ends: bool) -> None:
     from siftcast.runtimes.live.node import serve as serve_node
 
-    assert isinstance(file, ConfigurationFile)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -86,7 +105,7 @@ async def _serve(file: object, listener: socket.socket | None, until_input_ends:
 
 def _leave_kernels() -> None:
     """Ends the process at once if kernels are still being compiled: nothing can interrupt that, and nobody waits."""
-    from siftcast.runtimes.live.settling import KERNEL_THREAD
+    from siftcast.matching import KERNEL_THREAD
 
     if any(thread.name == KERNEL_THREAD for thread in threading.enumerate()):
         sys.stdout.flush()

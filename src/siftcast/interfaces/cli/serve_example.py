@@ -20,6 +20,15 @@ filter_depth_max = 64
 filter_terms_max = 4096         # comparisons; each value of an IN counts
 connections_max = 10000
 subscriptions_max = 10000       # of one client
+filters_length_max = 8388608    # characters of all filters of one client
+event_id_length_max = 256       # characters of an event's id, and of its source
+durable_names_max = 1000        # of one principal, or of the node
+policy_events_max = 1000000     # what the policy of a durable subscription may ask for
+policy_bytes_max = 1073741824
+policy_age_ms_max = 31622400000.0
+policy_refusals_max = 1000
+policy_dead_letters_max = 10000
+kept_bytes_max = 1073741824     # what the node keeps in all, for durable subscriptions and for other nodes
 
 [slow_consumers]
 policy = "drop"                 # drop, disconnect, spill (needs data)
@@ -53,6 +62,8 @@ scheme = "filter-based"         # filter-based, kyra, match-early, broadcast, un
 # subscribe = "symbol = 'IBM'"  # may subscribe within this; left out: nothing
 # see = false                   # may see what others subscribe to, dry runs and traces
 # node = false                  # is another node, of this name
+# [principal.limits]            # its own in place of those in [limits]: connections_max, subscriptions_max,
+# durable_names_max = 10        # filters_length_max, event_id_length_max, durable_names_max, policy_…
 
 [tracing]
 rows_max = 10000                # so much of what happened to events is remembered for siftcast trace; 0: nothing

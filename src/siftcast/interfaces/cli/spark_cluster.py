@@ -46,6 +46,7 @@ def cluster(
     output_format: OutputFormat = "parquet",
     schema: Path | None = None,
     seed: int = 0,
+    lenient: Flag = False,
     master: str | None = None,
     force: Flag = False,
     quiet: Flag = False,
@@ -102,6 +103,8 @@ def cluster(
         A TOML file with the types of the attributes. Without it they are those of the file, or guessed.
     seed
         The seed of everything random.
+    lenient
+        Take also filters that no event can answer: of columns that are not there, or of other types.
     master
         Where to run: local[4], spark://host:7077. By default all cores of this machine.
     force
@@ -136,7 +139,7 @@ def cluster(
         read = ss.read_events(events, format, types, spark=spark)
         judged = read if judge is None else ss.read_events(judge, format, types, spark=spark)
         wanted = ss.read_subscriptions(subscriptions, subscriptions_format, spark=spark)
-        compiled = ss.compile_subscriptions(wanted.good, schema=types)
+        compiled = ss.compile_subscriptions(wanted.good, events=None if lenient else read.good, schema=types)
         say("matching and clustering")
         found = cluster_compiled(read.good, compiled, template, recent=recent, order_by=order_by)
         say("counting messages")
@@ -211,7 +214,7 @@ def _grouping(found: ClusteredSubscriptions) -> str:
 def _costs(events: Any, compiled: Any, found: ClusteredSubscriptions, seed: int) -> dict[str, FalsePositives]:
     import numpy as np
 
-    from siftcast.spark.cluster_cost import Reference, labels_cost
+    from siftcast.spark.clustering_cost import Reference, labels_cost
 
     reference = Reference.of(found.labels, np.random.default_rng(seed))
     return labels_cost(events, compiled, {**asdict(reference), "clusters": found.labels})

@@ -17,7 +17,7 @@ OutputFormat = Literal["parquet", "json", "csv", "orc"]
 spark_app = App(
     name="spark",
     help="The data pipeline on Spark: any number of events, embedded or on a cluster.",
-    help_format="plaintext",
+    help_format="markdown",
 )
 
 
@@ -33,6 +33,7 @@ def match(
     output_format: OutputFormat = "parquet",
     schema: Path | None = None,
     engine: str = "auto",
+    lenient: Flag = False,
     master: str | None = None,
     rejected: str | None = None,
     force: Flag = False,
@@ -65,6 +66,8 @@ def match(
         A TOML file with the types of the attributes. Without it they are those of the file, or guessed.
     engine
         The matching engine.
+    lenient
+        Take also filters that no event can answer: of columns that are not there, or of other types.
     master
         Where to run: local[4], spark://host:7077, sc://host (Spark Connect). By default all cores of this machine.
     rejected
@@ -89,6 +92,7 @@ def match(
             output_format=output_format,
             schema=None if schema is None else Schema.load(schema),
             engine=engine,
+            strict=not lenient,
             master=master,
             rejected=rejected or output.rstrip("/") + ".rejected",
             force=force,

@@ -33,6 +33,7 @@ class SparkMatchRequest:
     output_format: str
     schema: Schema | None
     engine: str
+    strict: bool
     master: str | None
     rejected: str
     force: bool
@@ -113,7 +114,12 @@ def _match(spark: SparkSession, request: SparkMatchRequest, say: Say) -> MatchCo
     subscriptions = ss.read_subscriptions(request.subscriptions, request.subscriptions_format, spark=spark)
     say("compiling subscriptions")
     result = ss.match_with_rejects(
-        events, subscriptions, request.output_mode, schema=request.schema, engine=request.engine
+        events,
+        subscriptions,
+        request.output_mode,
+        schema=request.schema,
+        strict=request.strict,
+        engine=request.engine,
     )
     say("matching")
     mode = "overwrite" if request.force else "error"

@@ -212,6 +212,11 @@ def _show_attributes(rows: list[dict[str, Any]], console: Console) -> None:
             "" if row["selectivity"] is None else f"{row['selectivity']:.2%}",
         )
     console.print(table)
+    without = [row["attribute"] for row in rows if row["selectivity"] is None]
+    if without:
+        from siftcast.planning.statistics_tables import NO_CELLS
+
+        console.print(Text(f"no cells of {', '.join(without)}: {NO_CELLS}"))
 
 
 def _number(value: int | None) -> str:

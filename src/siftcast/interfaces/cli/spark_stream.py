@@ -43,6 +43,7 @@ def stream(
     output_format: Literal["parquet", "json", "csv", "orc"] = "parquet",
     schema: Path | None = None,
     engine: str = "auto",
+    lenient: Flag = False,
     every: str | None = None,
     files_per_batch: int | None = None,
     dead_letters: Path | None = None,
@@ -84,6 +85,8 @@ def stream(
         A TOML file with the types of the attributes, against which filters are checked.
     engine
         The matching engine.
+    lenient
+        Take also filters that no event can answer: of columns that are not there, or of other types.
     every
         How often to look for events, as in "10 seconds"; by default as soon as the last ones are done.
     files_per_batch
@@ -119,6 +122,7 @@ def stream(
             format=output_format,
             subscriptions_format=subscriptions_format,
             schema=None if schema is None else Schema.load(schema),
+            strict=not lenient,
             engine=engine,
         )
         interrupted = _watch(query, shown=not quiet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,24 +15,25 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
+from siftcast.interfaces.cli.caller import call_node, node_at
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err, facts, out, shorten
-from siftcast.model import Filter, SubscriptionError
+from siftcast.model import DataError, Filter, Subscription, SubscriptionError
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.client import Bus
     from siftcast.runtimes.live.durable_inbox import DeadLetter
-    from siftcast.runtimes.live.received import EventStream
+    from siftcast.runtimes.live.received import EventStream, ReceivedEvent
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def subscribe(
-    filter: str,
+    filter: str | None = None,
     /,
     *,
-    at: str = DEFAULT_URL,
+    filters: Path | None = None,
+    at: str | None = None,
     count: int | None = None,
     token: str | None = None,
     authorities: Path | None = None,
@@ -47,21 +48,26 @@ def subscribe(
 
     Example: siftcast subscribe "symbol = 'IBM' AND price < 95"
 
+    Example: siftcast subscribe --filters subs.jsonl
+
     Parameters
     ----------
     filter
         What is wanted, as in the WHERE clause of SQL.
+    filters
+        A file with many filters instead: .jsonl, .csv or .parquet with the fields id and filter, each also with .gz.
+        Each event that satisfies any of them is printed once, as {"matched": [their ids], "attributes": {…}}.
     at
-        The node.
+        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
     count
-        Stop after so many events; without it, on Ctrl-C.
+        Stop after so many events; without it, on Ctrl-C. With --durable, 0 makes the subscription and prints nothing.
     token
         Says who subscribes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
     authorities
         A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     durable
         The name of a subscription that outlives this command, at a node that has a data folder.
-    from
+    from_
         Print what a durable subscription still holds once more: from a position, or from a time such as
         2026-03-01T12:00 (in UTC, unless it says otherwise).
     envelope
@@ -71,16 +77,40 @@ def subscribe(
     """
     from siftcast.runtimes.live.node import run
 
-    wanted = Filter.parse(filter)  # before anything is connected, so that a mistake is told at once
+    if (filter is None) is (filters is None):
+        raise SubscriptionError('give a filter, as in siftcast subscribe "price < 95", or many with --filters FILE')
+    if count is not None and count < (1 if durable is None else 0):
+        raise SubscriptionError(f"--count {count} would print nothing: take 1 or more, or leave it out")
+    if filters is not None and durable is not None:
+        raise SubscriptionError("a durable subscription has one filter: leave out --filters or --durable")
     if from_ is not None and durable is None:
         raise SubscriptionError("--from is for durable subscriptions; name one with --durable")
     start, since = (None, None) if from_ is None else _beginning(from_)
+    # Filters are read before anything is connected, so that a mistake is told at once.
+    wanted = Filter.parse(filter) if filter is not None else None
+    many = [] if filters is None else _read_filters(filters)
 
     def open_stream(bus: Bus) -> EventStream:
+        if wanted is None:
+            return bus.subscribe_many(many)
         return bus.subscribe(wanted, durable, start=start, since=since)
 
-    run(_print_events(open_stream, at, count, token, authorities, envelope=envelope, quiet=quiet))
+    run(_print_events(open_stream, node_at(at), count, token, authorities, envelope=envelope, quiet=quiet))
     return OK
+
+
+def _read_filters(path: Path) -> list[Subscription]:
+    """All subscriptions of a file; one that cannot be used is told with its line, and then none is subscribed."""
+    from siftcast.interfaces.cli.subscription_files import parse_subscriptions
+
+    found: list[Subscription] = []
+    for entry in parse_subscriptions(path):
+        if not isinstance(entry.outcome, Subscription):
+            raise DataError(f"{path}, line {entry.line}: {entry.outcome}\nsiftcast check {path} shows all such lines.")
+        found.append(entry.outcome)
+    if not found:
+        raise DataError(f"{path}: there is no subscription in it")
+    return found
 
 
 def _beginning(text: str) -> tuple[int | None, datetime | None]:
@@ -95,7 +125,7 @@ def _beginning(text: str) -> tuple[int | None, datetime | None]:
 
 async def _print_events(
     open_stream: Callable[[Bus], EventStream],
-    at: str,
+    url: str,
     count: int | None,
     token: str | None,
     authorities: Path | None,
@@ -116,19 +146,15 @@ async def _print_events(
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
         async with (
-            call_node(at, "siftcast subscribe", token=token, authorities=authorities) as bus,
+            call_node(url, "siftcast subscribe", token=token, authorities=authorities) as bus,
             open_stream(bus) as stream,
         ):
             if not quiet:
-                err().print(Text(f"subscribed at {at}", "dim"), soft_wrap=True)
+                err().print(Text(f"subscribed at {url}", "dim"), soft_wrap=True)
             seen = 0
             while count is None or seen < count:
                 event = await anext(stream)
-                shown: Any = event.attributes
-                if envelope:
-                    shown = {"id": event.id, "source": event.source, "time": event.time, "attributes": shown}
-                    if stream.is_durable:
-                        shown["position"] = event.position
+                shown = _shown(event, envelope=envelope, position=stream.is_durable)
                 sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
                 sys.stdout.flush()
                 event.ack()
@@ -138,9 +164,22 @@ async def _print_events(
             raise
 
 
+def _shown(event: ReceivedEvent, *, envelope: bool, position: bool) -> Mapping[str, object]:
+    """What is printed of an event."""
+    if not envelope and not event.matched:
+        return event.attributes
+    facts_of_it: dict[str, object] = {"matched": event.matched} if event.matched else {}
+    if envelope:
+        facts_of_it |= {"id": event.id, "source": event.source, "time": event.time}
+    facts_of_it["attributes"] = event.attributes
+    if envelope and position:
+        facts_of_it["position"] = event.position
+    return facts_of_it
+
+
 def subscriptions(
     *,
-    at: str = DEFAULT_URL,
+    at: str | None = None,
     token: str | None = None,
     authorities: Path | None = None,
     dead_letters: str | None = None,
@@ -154,7 +193,7 @@ def subscriptions(
     Parameters
     ----------
     at
-        The node.
+        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
     token
         Says who asks; its principal needs see = true, but for durable subscriptions of its own.
     authorities
@@ -169,11 +208,11 @@ def subscriptions(
     from siftcast.runtimes.live.node import run
 
     async def ask() -> dict[str, Any]:
-        async with call_node(at, "siftcast subscriptions", token=token, authorities=authorities) as bus:
+        async with call_node(node_at(at), "siftcast subscriptions", token=token, authorities=authorities) as bus:
             return await bus.describe()
 
     async def ask_about(name: str) -> list[DeadLetter]:
-        async with call_node(at, "siftcast subscriptions", token=token, authorities=authorities) as bus:
+        async with call_node(node_at(at), "siftcast subscriptions", token=token, authorities=authorities) as bus:
             if end is None:
                 return await bus.dead_letters(name)
             await bus.end_durable(name)

@@ -12,7 +12,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.text import Text
 
-from siftcast.interfaces.cli.caller import DEFAULT_URL, call_node
+from siftcast.interfaces.cli.caller import call_node, node_at
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out, shorten
 
@@ -27,7 +27,7 @@ def trace(
     event: str,
     /,
     *,
-    at: str = DEFAULT_URL,
+    at: str | None = None,
     token: str | None = None,
     authorities: Path | None = None,
     json: Flag = False,
@@ -44,7 +44,8 @@ def trace(
     event
         The event's id: event_id where it was published, or what siftcast subscribe --envelope shows.
     at
-        Any node of the network.
+        Any node of the network; without it SIFTCAST_URL in the environment says which, or else
+        siftcast://127.0.0.1:7007.
     token
         Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs see = true.
     authorities
@@ -55,7 +56,7 @@ def trace(
     from siftcast.runtimes.live.node import run
 
     async def ask() -> EventTrace:
-        async with call_node(at, "siftcast trace", token=token, authorities=authorities) as bus:
+        async with call_node(node_at(at), "siftcast trace", token=token, authorities=authorities) as bus:
             return await bus.trace(event)
 
     found: EventTrace = run(ask())

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from siftcast.matching.contract import Int64Array
+from siftcast.matching.event_rows import cells_of
 from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.keys import PRESENCE, Dimension, Path, StringRanks, number_keys, plain_key
 from siftcast.matching.tiles.residues import UNKNOWN, answers_for
@@ -30,11 +31,12 @@ Strings = tuple[list[Any], Int64Array]  # distinct values, and for each row the 
 class KeyColumns:
     """The events of one batch as key columns."""
 
-    __slots__ = ("_answers", "_arrays", "_keys", "_strings", "_table", "rows")
+    __slots__ = ("_answers", "_arrays", "_keys", "_places", "_strings", "_table", "rows")
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
         self.rows = table.num_rows
+        self._places = {name: place for place, name in enumerate(table.column_names)}
         self._arrays: dict[Path, pa.Array | None] = {}
         self._keys: dict[Dimension, Int64Array | None] = {}
         self._strings: dict[Path, Strings | None] = {}
@@ -56,13 +58,13 @@ class KeyColumns:
         return self._arrays[path]
 
     def _find(self, path: Path) -> pa.Array | None:
-        names = self._table.column_names
-        name = ".".join(path)
-        if name in names:
-            return _whole(self._table.column(names.index(name)))
-        if path[0] not in names:
+        place = self._places.get(".".join(path))
+        if place is not None:
+            return _whole(self._table.column(place))
+        place = self._places.get(path[0])
+        if place is None:
             return None
-        array = _whole(self._table.column(names.index(path[0])))
+        array = _whole(self._table.column(place))
         for part in path[1:]:
             if not pa.types.is_struct(array.type) or array.type.get_field_index(part) < 0:
                 return None
@@ -170,10 +172,10 @@ def _distinct_strings(array: pa.Array) -> Strings | None:
     elif _reader(kind) is not None:
         return None
     else:
-        cells = [normalise(cell) for cell in array.to_pylist()]
+        cells = [normalise(cell) for cell in cells_of(array)]
         return cells, np.arange(len(cells))
     indices = encoded.indices
-    distinct = encoded.dictionary.to_pylist()
+    distinct = cells_of(encoded.dictionary)
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(len(distinct))  # the last index may be the greatest of its type
     distinct.append(None)
@@ -184,5 +186,5 @@ def _cell_keys(array: pa.Array, kind: Kind | str) -> Int64Array | None:
     """Keys of a column whose cells must be looked at one by one."""
     if kind is Kind.STRING:
         return None
-    cells = (normalise(cell) for cell in array.to_pylist())
+    cells = (normalise(cell) for cell in cells_of(array))
     return np.array([plain_key(cell) if kind_of(cell) is kind else MISSING for cell in cells], np.int64)

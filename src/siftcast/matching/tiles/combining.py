@@ -8,6 +8,7 @@ import numpy as np
 
 from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.arrays import numbers
 from siftcast.matching.tiles.keys import Mask
 
 Codes = tuple[Int32Array, Int64Array]
@@ -18,10 +19,10 @@ def distinct_owners(
     positions: Int32Array, offsets: Int64Array, owners: Int32Array, doubtful: Mask, count: int
 ) -> tuple[Int32Array, Int64Array, Mask]:
     """Each event's owners once, in order of first appearance, and which of them no hit leaves beyond doubt."""
-    places = np.full(count, -1, np.int64)
+    places = numbers(count, -1)
     result = np.empty(len(positions), np.int32)
     doubts = np.empty(len(positions), np.bool_)
-    bounds = np.zeros(len(offsets), np.int64)
+    bounds = numbers(len(offsets), 0)
     filled = 0
     for event in range(len(offsets) - 1):
         for index in range(offsets[event], offsets[event + 1]):

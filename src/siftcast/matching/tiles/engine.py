@@ -10,7 +10,11 @@ more than half dead is rebuilt at the next flush, so endless adding and removing
 verification (see `segment`).
 
 Whatever takes time is done beside what there is and then put in its place at once: a match in another thread sees all
-subscriptions, before or after, and an interrupted flush or merge leaves all as it was.
+subscriptions, before or after, and an interrupted flush or merge leaves all as it was. Changes take a lock; matches do
+not, but for one that flushes.
+
+An index needs kernels, which take ten seconds to compile on a machine that has never seen them. Until a thread has done
+so (`readiness`), rows wait without an index (`waiting_segment`); a batch waits for them.
 
 Matching costs the index's time for each segment (see `index`) plus 0.2 µs for each staged filter; there are at most
 STAGED_MAX of these, none after `settle`, and none in a batch large enough to pay for a flush.
@@ -19,31 +23,30 @@ STAGED_MAX of these, none after `settle`, and none in a batch large enough to pa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from threading import RLock
 from typing import Self
+from weakref import ref
 
 import numpy as np
 import pyarrow as pa
 
-from siftcast.matching.compiling import announced
 from siftcast.matching.contract import Attributes, BatchResult, Engine, Int32Array, Int64Array
 from siftcast.matching.simple_engine import find_rows
-from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import join_codes
 from siftcast.matching.tiles.general_segment import GeneralSegment
 from siftcast.matching.tiles.index import DIMS_MAX
 from siftcast.matching.tiles.loading import Loader
 from siftcast.matching.tiles.memory import LARGE_ROWS, return_memory
-from siftcast.matching.tiles.rows import RowBuilder, RowSet, merge_rows
-from siftcast.matching.tiles.segment import PlainSegment, Segment
+from siftcast.matching.tiles.readiness import KERNELS
+from siftcast.matching.tiles.rows import RowSet, merge_rows
+from siftcast.matching.tiles.segment import IndexedSegment, PlainSegment, Segment
 from siftcast.matching.tiles.stage import Stage
 from siftcast.matching.tiles.storage import load_segments, save_segments
+from siftcast.matching.tiles.waiting_segment import WaitingSegment
 from siftcast.model import Filter
-from siftcast.model.like import LikePattern
-from siftcast.model.values import Kind
 
 STAGED_MAX = 256
 STAGED_WORK_MAX = 20_000  # predicate calls of a batch below which building an index would take longer
@@ -56,6 +59,7 @@ class Tiles(Engine):
     """Bitmap tiles over intervals; exact for every filter, fast for most."""
 
     name = "tiles"
+    is_concurrent = True
 
     def __init__(self) -> None:
         self._changing = RLock()  # matches may come from several threads, and each may find something to flush
@@ -70,30 +74,32 @@ class Tiles(Engine):
     # -- changes -------------------------------------------------------------------------------------
 
     def add(self, slot: int, filter_: Filter) -> None:
-        self._reserve(slot)
-        self._parts[1].add(slot, filter_)
-        self._home[slot] = _STAGED
-        self._go_direct(None)
+        with self._changing:
+            self._reserve(slot)
+            self._parts[1].add(slot, filter_)
+            self._home[slot] = _STAGED
+            self._go_direct(None)
 
     def bulk(self) -> Loader:
         return Loader(self._install)
 
     def remove(self, slot: int) -> None:
-        if slot >= len(self._home):
-            return  # a filter that nothing can satisfy, from a bulk or a saved form: it has no rows, hence no home
-        home = int(self._home[slot])
-        self._home[slot] = _NOWHERE
-        segments, staged = self._parts
-        if home == _STAGED:
-            staged.remove(slot)
-        elif home >= 0:
-            segments[home].remove(int(self._code[slot]))
-            self._undecided.pop(slot, None)
+        with self._changing:
+            if slot >= len(self._home):
+                return  # a filter that nothing can satisfy, from a bulk or a saved form: it has no rows, hence no home
+            home = int(self._home[slot])
+            self._home[slot] = _NOWHERE
+            segments, staged = self._parts
+            if home == _STAGED:
+                staged.remove(slot)
+            elif home >= 0:
+                segments[home].remove(int(self._code[slot]))
+                self._undecided.pop(slot, None)
 
     def settle(self) -> None:
         """Puts everything staged into the index and joins what can be joined."""
+        self._indexed()
         with self._changing:
-            self._flush()
             for kind in (PlainSegment, GeneralSegment):
                 segments = self._parts[0]
                 serials = [serial for serial, segment in segments.items() if isinstance(segment, kind)]
@@ -131,8 +137,9 @@ class Tiles(Engine):
     def find_batch(self, events: pa.Table) -> BatchResult:
         self._counts["batch"] += events.num_rows
         if self._few(events):
-            return find_rows(self, events)
-        segments = self._flush()
+            staged = self._parts[1]
+            return find_rows(self, staged.named_columns(events))
+        segments = self._indexed()
         columns = KeyColumns(events)
         parts = [segment.find_batch(columns, events) for segment in segments]
         if not parts:
@@ -145,7 +152,7 @@ class Tiles(Engine):
         if self._few(events):
             return super().count_batch(events)
         self._counts["batch"] += events.num_rows
-        segments = self._flush()
+        segments = self._indexed()
         counts = np.zeros(events.num_rows, np.int64)
         # Where matches must be listed to be counted, a long batch is cut, or the lists might fill the memory.
         step = LISTED_ROWS if any(segment.lists_to_count for segment in segments) else max(events.num_rows, 1)
@@ -163,8 +170,18 @@ class Tiles(Engine):
 
     # -- segments ------------------------------------------------------------------------------------
 
-    def _flush(self) -> list[Segment]:
-        """Indexes what waits; all segments there are then, with which nothing waits."""
+    def _indexed(self) -> list[IndexedSegment]:
+        """All segments there are, when nothing waits any more; waits for the kernels if something does."""
+        segments, staged = self._parts
+        if staged.size or any(isinstance(segment, WaitingSegment) for segment in segments.values()):
+            KERNELS.wait()
+        with self._changing:
+            self._flush()
+            self._index_waiting()
+            return [segment for segment in self._parts[0].values() if isinstance(segment, IndexedSegment)]
+
+    def _flush(self) -> None:
+        """Makes rows of what is staged, and an index of them if there are kernels for one."""
         with self._changing:
             staged = self._parts[1]
             if staged.size:
@@ -172,15 +189,14 @@ class Tiles(Engine):
                 loader = Loader(partial(self._install, staged=Stage()))
                 loader.add_stage(staged)
                 loader.finish()
-            return list(self._parts[0].values())
 
     def _install(
         self, plain: RowSet, general: RowSet, undecided: Mapping[int, Filter], *, staged: Stage | None = None
     ) -> None:
         """Adds rows, and leaves `staged` waiting if something else is to."""
-        _warm_up()
-        made: list[Segment] = [PlainSegment(rows) for rows in plain.split(DIMS_MAX)]
-        made += [GeneralSegment(rows, self._undecided) for rows in general.split(DIMS_MAX)]
+        is_ready = KERNELS.begin()
+        made: list[Segment] = [self._segment(rows, is_ready, is_plain=True) for rows in plain.split(DIMS_MAX)]
+        made += [self._segment(rows, is_ready, is_plain=False) for rows in general.split(DIMS_MAX)]
         with self._changing:
             waited = self._parts[1]
             self._undecided.update(undecided)
@@ -191,6 +207,36 @@ class Tiles(Engine):
             self._tidy()
         if len(plain) + len(general) >= LARGE_ROWS:
             return_memory()
+        self._index_later()
+
+    def _segment(self, rows: RowSet, is_ready: bool, *, is_plain: bool) -> Segment:
+        if not is_ready:
+            return WaitingSegment(rows, self._undecided, is_plain=is_plain)
+        return PlainSegment(rows) if is_plain else GeneralSegment(rows, self._undecided)
+
+    def _index_later(self) -> None:
+        """Has an index made, as soon as there are kernels for one, of what has none."""
+        if any(isinstance(segment, WaitingSegment) for segment in self._parts[0].values()):
+            engine = ref(self)
+
+            def index() -> None:
+                alive = engine()
+                if alive is not None:
+                    alive._index_waiting()
+
+            KERNELS.when_ready(index)
+
+    def _index_waiting(self) -> None:
+        """Gives those segments an index that wait for one: made beside them, then put in their place."""
+        for serial, waiting in self._parts[0].items():
+            if isinstance(waiting, WaitingSegment):
+                made, catch_up = waiting.indexed()
+                with self._changing:
+                    if self._parts[0].get(serial) is waiting:  # nobody else was faster
+                        if made is not None:
+                            catch_up(made)
+                        self._swap((serial,), [] if made is None or not made.live else [made])
+                        self._tidy()
 
     def _swap(self, old: Sequence[int], new: Sequence[Segment], staged: Stage | None = None) -> None:
         """Puts new segments in the place of old ones."""
@@ -199,7 +245,7 @@ class Tiles(Engine):
             serial = self._serial
             self._serial += 1
             segments[serial] = segment
-            self._reserve(int(segment.slots.max()))
+            self._reserve(int(segment.slots.max(initial=0)))
             codes = segment.live_codes()  # the slots of dead ones may have been given to others since
             self._home[segment.slots[codes]] = serial
             self._code[segment.slots[codes]] = codes
@@ -256,18 +302,7 @@ class Tiles(Engine):
         segments, staged = list(self._parts[0].values()), self._parts[1]
         return {
             "bytes": sum(segment.nbytes for segment in segments) + self._home.nbytes + self._code.nbytes,
-            "segments": [
-                {
-                    "kind": "plain" if isinstance(segment, PlainSegment) else "general",
-                    "rows": segment.live,
-                    "dead": len(segment.rows) - segment.live,
-                    "tiles": segment.index.tiles,
-                    "listed": segment.listed,
-                    "dimensions": [".".join(path) for path, _ in segment.rows.entries],
-                    "selectivities": dict(segment.selectivities),
-                }
-                for segment in segments
-            ],
+            "segments": [segment.facts() for segment in segments],
             "staged": staged.size,
             "undecided": len(self._undecided),
             "verified": sum(segment.verified for segment in segments if isinstance(segment, GeneralSegment)),
@@ -278,40 +313,15 @@ class Tiles(Engine):
         }
 
     def save(self) -> dict[str, bytes]:
-        return save_segments(self._flush(), self._undecided)
+        return save_segments(self._indexed(), self._undecided)
 
     @classmethod
     def load(cls, blobs: Mapping[str, bytes]) -> Self:
-        _warm_up()
         engine = cls()
-        engine._swap((), load_segments(blobs, engine._undecided))
+        engine._swap((), load_segments(blobs, engine._undecided, is_ready=KERNELS.begin()))
+        engine._index_later()
         return engine
 
 
 def _wasteful(segment: Segment) -> bool:
     return segment.live * 2 < len(segment.rows)
-
-
-@cache
-def _warm_up() -> None:
-    """Makes sure, once a process, that every kernel is compiled or loaded before the first event comes."""
-    wide, narrow = RowBuilder(), RowBuilder()
-    for slot in range(64):  # so many lists that the rows are found by them
-        demands, sets = (
-            [(("y",), LikePattern("%y"), True)],
-            [((("z",), Kind.NUMBER), ((slot, slot), (slot + 99, slot + 99)))],
-        )
-        wide.add_box(slot, Box([((("x",), Kind.NUMBER), 0, 1)], demands, sets))
-    wide.add_box(0, Box([((("x",), Kind.NUMBER), 0, 1)]))  # a filter of two rows
-    for slot in range(512):  # so few matches that tiles are filtered
-        narrow.add_box(slot, Box([(((name,), Kind.NUMBER), slot, slot) for name in "xyz"]))
-    general = wide.finish()
-    with announced():
-        tiny = Tiles()
-        made = (PlainSegment(narrow.finish()), PlainSegment(general), GeneralSegment(general, {}))
-        for segment in made:
-            segment.index.warm_up()
-        tiny._swap((), made)
-        tiny.find_batch(pa.table({"x": [0.0], "y": [0]}))
-        tiny.find({"x": 0.0})
-        tiny.exists({"x": 0.0})

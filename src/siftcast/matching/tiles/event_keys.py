@@ -64,7 +64,8 @@ class EventKeys:
         if [reader.number for reader in plain] != list(range(len(plain))):
             plain = []
         self._plain = [reader.name for reader in plain]
-        self._careful = [reader for reader in readers.values() if reader not in plain]
+        plainly = set(map(id, plain))
+        self._careful = [reader for reader in readers.values() if id(reader) not in plainly]
         self._spare: list[Question] = []
 
     def asker(self, kernel: Callable[[int], T]) -> Callable[[Attributes], T]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siftcast.matching.compiling import kernel
+from siftcast.matching.compiling import kernel, piece
 
 from .ordering import EDGES_MAX, KEY_MAX, Codes, Entries, Int64Array
 from .visits import SUB_MAX
@@ -57,7 +57,7 @@ def cells_of(entries: Entries, codes: Codes) -> Cells:
     return Cells(starts, lasts, shifts)
 
 
-@kernel
+@piece
 def low_fine(key: Any, start: Any, code: Any, shift: Any) -> Any:
     """The fine code at which a key is at or above a low end, but in doubt; below it, the key is outside."""
     offset = np.uint64(np.int64(key) - np.int64(start))
@@ -66,7 +66,7 @@ def low_fine(key: Any, start: Any, code: Any, shift: Any) -> Any:
     return fine - 1 if steps << np.uint64(shift) == offset else fine
 
 
-@kernel
+@piece
 def high_fine(key: Any, start: Any, last: Any, code: Any, shift: Any) -> Any:
     """Likewise for a high end."""
     offset, end = np.uint64(np.int64(key) - np.int64(start)), np.uint64(np.int64(last) - np.int64(start))

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from siftcast.matching.contract import Attributes, Int32Array, Int64Array
-from siftcast.matching.event_rows import event_columns
+from siftcast.matching.event_rows import event_columns, named_columns
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes, append_codes, distinct_owners, keep_codes
 from siftcast.matching.tiles.index import Bitmap, TileIndex
 from siftcast.matching.tiles.kernels import match_event
 from siftcast.matching.tiles.keys import Mask, Path
-from siftcast.matching.tiles.listings import Listing
+from siftcast.matching.tiles.listings import EntriesByRow, Listing
 from siftcast.matching.tiles.memberships import Membership
 from siftcast.matching.tiles.residues import answers_for
 from siftcast.matching.tiles.rows import RowSet
-from siftcast.matching.tiles.segment import Segment, aligned_copy
+from siftcast.matching.tiles.segment import IndexedSegment, aligned_copy
 from siftcast.model import Filter
 from siftcast.model.like import LikePattern
 from siftcast.model.values import lookup, normalise
@@ -34,11 +34,14 @@ FIRST_PIECE = 64  # events of a batch that show how many candidates an event has
 Answer = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
-class GeneralSegment(Segment):
+class GeneralSegment(IndexedSegment):
     """Several rows a filter, some of them only candidates: codes are numbers of owners.
 
-    `undecided` maps the slots of filters that may have to be asked to the filters; the engine shares it.
+    `undecided` maps the slots of filters that may have to be asked to the filters; the engine shares it. Another thread
+    may remove some of them at any time.
     """
+
+    kind = "general"
 
     def __init__(self, rows: RowSet, undecided: Mapping[int, Filter], index: TileIndex | None = None) -> None:
         super().__init__(rows, index)
@@ -68,8 +71,10 @@ class GeneralSegment(Segment):
     def _list_rows(self) -> None:
         """Takes the rows that are better found by their lists out of the index' sight."""
         free, hidden = np.ones(len(self.rows), bool), np.zeros(len(self.rows), bool)
+        entries = EntriesByRow.of(self.rows) if self._memberships else None
         for membership in self._memberships:
-            listing = Listing.of(membership, self.rows, self.index.order, free)
+            assert entries is not None
+            listing = Listing.of(membership, entries, self.index.order, free)
             self._listings.append(listing)
             free &= membership.set_of == len(membership.sets.begins) - 1
             if listing is not None:
@@ -100,12 +105,12 @@ class GeneralSegment(Segment):
             return slots
         self.verified += int(doubts.sum())
         undecided, found = self._undecided, zip(slots.tolist(), doubts.tolist(), strict=True)
-        return [slot for slot, doubt in found if not doubt or undecided[slot].matches(event)]
+        return [slot for slot, doubt in found if not doubt or is_matched(undecided.get(slot), event)]
 
     def _exists(self, event: Attributes) -> bool:
         slots, doubts = self._candidates(event)
         undecided = self._undecided
-        return not doubts.all() or any(undecided[slot].matches(event) for slot in slots.tolist())
+        return not doubts.all() or any(is_matched(undecided.get(slot), event) for slot in slots.tolist())
 
     def _candidates(self, event: Attributes) -> tuple[Int32Array, Mask]:
         """The slots of the filters that an event may satisfy, and which of them must be asked."""
@@ -195,13 +200,18 @@ class GeneralSegment(Segment):
         self.verified += len(doubtful)
         keep = np.ones(len(codes), bool)
         events = np.searchsorted(offsets, doubtful, side="right") - 1
-        rows = _RowReader(table)
         slots = self._slots[codes[doubtful]].tolist()
-        undecided = self._undecided
+        asked = {slot: self._undecided.get(slot) for slot in set(slots)}
+        rows = _RowReader(named_columns(table, [filter_ for filter_ in asked.values() if filter_ is not None]))
         for place, event, slot in zip(doubtful.tolist(), events.tolist(), slots, strict=True):
-            if not undecided[slot].matches(rows.row(event)):
+            if not is_matched(asked[slot], rows.row(event)):
                 keep[place] = False
         return keep_codes(codes, offsets, keep)
+
+
+def is_matched(filter_: Filter | None, event: Attributes) -> bool:
+    """Whether an event satisfies a filter; one that was removed while somebody looked for it, none does."""
+    return filter_ is not None and filter_.matches(event)
 
 
 def _alone(positions: Int32Array) -> Codes:

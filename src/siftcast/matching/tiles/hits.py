@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from siftcast.matching.compiling import piece
+
 from .lines import (
     LINE_BYTES,
     TILE_ROWS,
@@ -25,7 +27,6 @@ from .lines import (
     load_int32,
     load_int64,
     load_line,
-    piece,
     prefetch,
     store_int32,
     store_int64,
@@ -59,7 +60,7 @@ END_BYTES = 8 * VISITS_MAX
 GROUPS = BLOCK_EVENTS // 64
 
 
-@piece
+@inlined
 def transpose_bits(source: int, stride: int, target: int, target_stride: int, buffer: int) -> None:
     """Transpose 64 x 64 bits."""
     for i in range(64):
@@ -78,7 +79,7 @@ def transpose_bits(source: int, stride: int, target: int, target_stride: int, bu
         store_int64(target + target_stride * i, load_int64(buffer + 8 * i))
 
 
-@piece
+@inlined
 def list_hits(
     index: int,
     keys: int,
@@ -147,7 +148,8 @@ def with_room(array: Any, used: int, more: int) -> Any:
     if used + more <= array.size:
         return array
     grown = np.empty(2 * (used + more), array.dtype)
-    grown[:used] = array[:used]
+    for place in range(used):  # a slice would bring code along that words an error about its length
+        grown[place] = array[place]
     return grown
 
 
@@ -260,7 +262,7 @@ def add_runs(visitors: int, count: int, begin: int, ends: int, counts: int, targ
     return filled
 
 
-@piece
+@inlined
 def place_hits(hits: Any, runs: Any, run_count: int, offsets: Any, cursors: int, positions: Any) -> None:
     """Copy runs of hits to their events, whose counts are turned into cursors, and set where each event ends."""
     source, target = address_of(hits), address_of(positions)

@@ -41,6 +41,7 @@ PAIRS_MAX = 1 << 20  # Pairs of an event and a tile in one block; bounds the scr
 
 Bitmap = NDArray[np.uint64]
 Positions = NDArray[np.int32]
+_NO_POSITIONS: Positions = np.empty(0, np.int32)
 
 
 class TileIndex:
@@ -88,7 +89,7 @@ class TileIndex:
             )
             result = tuple(found)
         else:
-            result = kernels.match_pairs(self._address, keys, bits, scratch, pairs, self._room(len(keys)))
+            result = kernels.match_pairs(self._address, keys, bits, scratch, pairs, self._room(len(keys)), True)
         self._hits_expected = len(result[0]) / max(len(keys), 1)
         self._scratch.append((scratch, hits, runs))
         return result
@@ -100,8 +101,9 @@ class TileIndex:
         pairs = self._pairs(len(keys))
         spaces = self._take_scratch(pairs)
         bits = self._row_bits if alive is None else alive
-        counts: Int64Array = kernels.count_pairs(self._address, keys, bits, spaces[0], pairs)
+        _, offsets = kernels.match_pairs(self._address, keys, bits, spaces[0], pairs, _NO_POSITIONS, False)
         self._scratch.append(spaces)
+        counts: Int64Array = np.diff(offsets)
         return counts
 
     def _pairs(self, events: int) -> int:
@@ -225,6 +227,12 @@ class TileIndex:
         parts[visits.PART_TILE_BITS] = tile_bits.ctypes.data
         parts[visits.PART_ROW_BITS] = self._row_bits.ctypes.data
         return parts, int(parts.ctypes.data)
+
+    @property
+    def event_bytes(self) -> int:
+        """The scratch space that a question about one event must bring."""
+        visit, summaries = int(self._descriptor[visits.PART_VISIT_BYTES]), int(self._arrays["shape"][2])
+        return kernels.event_bytes(visit, self.dims, summaries, self.tiles)
 
     def _scratch_words(self, pairs: int) -> int:
         visit, summaries = int(self._descriptor[visits.PART_VISIT_BYTES]), int(self._arrays["shape"][2])

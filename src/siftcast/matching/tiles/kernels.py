@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from siftcast.matching.compiling import brief_kernel, kernel
+from siftcast.matching.compiling import brief_kernel, kernel, piece
 
+from .arrays import numbers
 from .hits import (
     CANDIDATE_BYTES,
     END_BYTES,
@@ -40,7 +41,6 @@ from .lines import (
     load_int32,
     load_int64,
     load_line,
-    piece,
     prefetch,
     store_int64,
     store_line,
@@ -69,7 +69,7 @@ from .visits import (
 
 # First 16 hex digits of the SHA-256 of lines.py, visits.py and hits.py. Numba's disk cache notices an edit only in the
 # file of the cached function, and these are compiled into the kernels here: a new digest edits this file, too.
-SOURCES_DIGEST = "bb9d854cb58906b4"
+SOURCES_DIGEST = "000cfe5a314547c9"
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
 NEAR_BYTES = VISITS_MAX * (16 + LINE_BYTES)  # Rows of keys, rows of codes and lines of the events in a visit.
 
@@ -94,7 +94,7 @@ def hold(space: Any) -> None:
     space[0] = 0
 
 
-@inlined
+@piece
 def count_lines(lines: int, count: int) -> int:
     """Set bits in count lines."""
     total = 0
@@ -103,7 +103,7 @@ def count_lines(lines: int, count: int) -> int:
     return total
 
 
-@inlined
+@piece
 def expand_lines(lines: int, tiles: int, count: int, words: int, target: int) -> int:
     """Write the positions (int32) of count lines that belong to the tiles listed at tiles."""
     bases = words + WORDS_BYTES // 2
@@ -122,20 +122,20 @@ def expand_lines(lines: int, tiles: int, count: int, words: int, target: int) ->
 # --- One event ---------------------------------------------------------------------------------------------
 
 
-@kernel
-def scratch_bytes(index: int) -> int:
-    """The size of the space for one event: notes of a visit, words, summary rows, codes, tiles."""
-    size = part(index, PART_VISIT_BYTES) + WORDS_BYTES + 8 * part(index, PART_SUMMARIES)
-    return size + row_bytes(part(index, PART_DIMS)) + 4 * part(index, PART_TILES) + 1024
+def event_bytes(visit: int, dims: int, summaries: int, tiles: int) -> int:
+    """Bytes for one event: notes of a visit, words, summary rows, codes, tiles."""
+    return visit + WORDS_BYTES + 8 * summaries + (2 * dims + 16) + 4 * tiles + 1024
 
 
 @inlined
 def make_scratch(index: int) -> Any:
-    """Uninitialised space for one event."""
-    return np.empty(scratch_bytes(index) >> 3, np.int64)
+    """Uninitialised space for one event, as event_bytes has it."""
+    size = part(index, PART_VISIT_BYTES) + WORDS_BYTES + 8 * part(index, PART_SUMMARIES)
+    size += row_bytes(part(index, PART_DIMS)) + 4 * part(index, PART_TILES) + 1024
+    return np.empty(size >> 3, np.int64)
 
 
-@inlined
+@piece
 def exact_line(index: int, tile: int, keys: int, codes: int, alive: int, line: int, scratch: int) -> None:
     """The exact line of one event; keys and codes list one address each."""
     visit_tile(index, tile, keys, codes, 1, alive, line, scratch)
@@ -287,46 +287,35 @@ def pairs_bytes(visit: int, dims: int, summaries: int, tiles: int, pairs: int) -
 
 
 @kernel
-def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, positions: Any) -> Any:
+def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, positions: Any, lists: bool) -> Any:
     """Positions that match each event, one event after the other, and the events' offsets among them.
 
-    The positions are written to the array given, as far as it reaches.
+    The positions are written to the array given, as far as it reaches; if they are not to be listed, only the offsets
+    are right. Two kernels for that would take twice as long to compile.
     """
     check_arguments(index, keys, keys.shape[1], alive)
     events = keys.shape[0]
-    offsets = np.zeros(events + 1, np.int64)
+    offsets = numbers(events + 1, 0)
     total, event = 0, 0
     while event < events:
         block, begins, lines, pair_tiles, words = block_lines(index, keys, alive, space, pairs, event)
-        found = count_lines(lines, load_int64(begins + 8 * block))
-        positions = make_room(positions, total, found, block, events - event)
+        if lists:
+            found = count_lines(lines, load_int64(begins + 8 * block))
+            positions = make_room(positions, total, found, block, events - event)
         for i in range(block):
             begin = load_int64(begins + 8 * i)
             count = load_int64(begins + 8 * i + 8) - begin
-            target = address_of(positions) + 4 * total
-            total += expand_lines(lines + LINE_BYTES * begin, pair_tiles + 4 * begin, count, words, target)
+            if lists:
+                target = address_of(positions) + 4 * total
+                total += expand_lines(lines + LINE_BYTES * begin, pair_tiles + 4 * begin, count, words, target)
+            else:
+                total += count_lines(lines + LINE_BYTES * begin, count)
             offsets[event + i + 1] = total
         event += block
-    return positions[:total], offsets
+    return positions[: total if lists else 0], offsets
 
 
-@kernel
-def count_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int) -> Any:
-    """How many positions match each event, without saying which."""
-    check_arguments(index, keys, keys.shape[1], alive)
-    events = keys.shape[0]
-    counts = np.empty(events, np.int64)
-    event = 0
-    while event < events:
-        block, begins, lines, _, _ = block_lines(index, keys, alive, space, pairs, event)
-        for i in range(block):
-            begin = load_int64(begins + 8 * i)
-            counts[event + i] = count_lines(lines + LINE_BYTES * begin, load_int64(begins + 8 * i + 8) - begin)
-        event += block
-    return counts
-
-
-@piece
+@inlined
 def block_lines(index: int, keys: Any, alive: Any, space: Any, pairs: int, event: int) -> tuple[int, ...]:
     """The exact lines of all pairs of some events from one on and their tiles.
 
@@ -366,11 +355,12 @@ def make_room(positions: Any, total: int, found: int, block: int, left: int) -> 
     # An eighth more spares most later moves.
     more = found if block == left else found * left // block * 9 // 8
     grown = np.empty(total + max(more, found) + 64, np.int32)
-    grown[:total] = positions[:total]
+    for place in range(total):
+        grown[place] = positions[place]
     return grown
 
 
-@piece
+@inlined
 def group_by_tile(begins: int, events: int, pair_tiles: int, tiles: int, counts: int, by_tile: int) -> None:
     """Counting sort of the pairs by tile: by_tile gets event << 32 | pair, counts each tile's begin."""
     for tile in range(tiles + 2):
@@ -391,7 +381,7 @@ def group_by_tile(begins: int, events: int, pair_tiles: int, tiles: int, counts:
             store_int64(place, at + 1)
 
 
-@piece
+@inlined
 def visit_pairs(
     index: int, keys: int, codes: int, alive: int, counts: int, by_tile: int, lines: int, scratch: int
 ) -> None:
@@ -446,7 +436,7 @@ def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, runs: A
     marks = (codes + BLOCK_EVENTS * row_bytes(dims) + 63) & ~63
     mark_bytes = LINE_BYTES * part(index, PART_TILE_LINES)
     masks = marks + BLOCK_EVENTS * mark_bytes
-    offsets = np.zeros(events + 1, np.int64)
+    offsets = numbers(events + 1, 0)
     for event in range(0, events, BLOCK_EVENTS):
         block = min(BLOCK_EVENTS, events - event)
         groups = (block + 63) >> 6

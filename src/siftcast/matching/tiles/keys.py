@@ -28,6 +28,7 @@ from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int64Array
 from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.kernels import double_key
+from siftcast.matching.tiles.readiness import KERNELS
 from siftcast.model.intervals import BOTTOM, TOP, Cut
 from siftcast.model.values import Kind, microseconds
 
@@ -57,9 +58,26 @@ def number_key(number: int | float) -> int:
     return bits if bits >= 0 else bits ^ KEY_MAX
 
 
-@kernel
 def number_keys(numbers: FloatArray) -> Int64Array:
     """The keys of many numbers; NaN becomes MISSING."""
+    if KERNELS.ready:
+        return compiled_number_keys(numbers)
+    bits = numbers.view(np.int64)
+    keys = np.where(bits < 0, bits ^ KEY_MAX, bits)
+    keys[numbers == 0] = 0
+    keys[np.isnan(numbers)] = MISSING
+    return keys
+
+
+def compiled_number_keys(numbers: FloatArray) -> Int64Array:
+    """The same in a sixth of the time."""
+    alike = numbers.view()
+    alike.flags.writeable = False  # or the kernel would be compiled twice: some columns of events are so
+    return _number_keys(alike)
+
+
+@kernel
+def _number_keys(numbers: FloatArray) -> Int64Array:
     bits = numbers.view(np.int64)
     keys = np.empty(len(numbers), np.int64)
     for place in range(len(numbers)):

@@ -52,11 +52,6 @@ def number(function: Callable[..., Any]) -> Callable[..., int]:
     return cast("Callable[..., int]", untyped_intrinsic(function))
 
 
-def piece(function: F) -> F:
-    """A piece of a kernel that is compiled with it, as a function of its own."""
-    return cast("F", numba.njit(boundscheck=False)(function))
-
-
 def inlined(function: F) -> F:
     """A piece of a kernel; inlined early, so vectors stay in registers across the call."""
     return cast("F", numba.njit(inline="always")(function))

@@ -24,11 +24,12 @@ import numpy as np
 
 from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.arrays import numbers
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.index import Bitmap
 from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.memberships import Membership
-from siftcast.matching.tiles.rows import RowSet
+from siftcast.matching.tiles.rows import RowSet, Shares
 
 CANDIDATE_COST = 4.0  # what testing a candidate from a list takes, as against one that the index finds
 
@@ -50,22 +51,22 @@ class Listing:
     highs: Int64Array
 
     @classmethod
-    def of(cls, membership: Membership, rows: RowSet, order: Int32Array, free: Mask) -> Listing | None:
+    def of(cls, membership: Membership, entries: EntriesByRow, order: Int32Array, free: Mask) -> Listing | None:
         """The rows at the positions marked in `free` whose sets list what they allow; None where it does not pay."""
         positions = np.flatnonzero(membership.refuses[membership.set_of] & free).astype(np.int32)
+        if not len(positions):
+            return None
         positions = positions[np.argsort(membership.set_of[positions], kind="stable")]
         rows_from = np.searchsorted(membership.set_of[positions], np.arange(len(membership.refuses)))
-        numbers = np.full(len(order), -1, np.int32)
-        numbers[order[positions]] = np.arange(len(positions), dtype=np.int32)
-        number, dims, lows, highs, shares = _others(rows, membership.column, numbers)
-        by_index = np.exp(np.bincount(number, np.log(shares), len(positions))).sum()
+        number, chosen = entries.of_rows(order[positions], membership.column)
+        by_index = np.exp(np.bincount(number, np.log(entries.shares[chosen]), len(positions))).sum()
         by_cell = membership.rows_by_cell(np.diff(rows_from))
         by_list = (by_cell**2).sum() / max(by_cell.sum(), 1)  # a cell is met as often as lists name it
-        if not len(positions) or by_list * CANDIDATE_COST > by_index:
+        if by_list * CANDIDATE_COST > by_index:
             return None
-        by_number = np.argsort(number, kind="stable")
-        entries_from = np.searchsorted(number[by_number], np.arange(len(positions) + 1))
-        return cls(membership, rows_from, positions, entries_from, dims[by_number], lows[by_number], highs[by_number])
+        entries_from = np.searchsorted(number, np.arange(len(positions) + 1))
+        dims, lows, highs = entries.dims[chosen], entries.lows[chosen], entries.highs[chosen]
+        return cls(membership, rows_from, positions, entries_from, dims, lows, highs)
 
     @property
     def nbytes(self) -> int:
@@ -80,16 +81,38 @@ class Listing:
         return _add_listed(*hits, keys, cells, lists, found, alive)
 
 
-def _others(rows: RowSet, column: int, numbers: Int32Array) -> tuple[Any, Any, Any, Any, Any]:
-    """The intervals of numbered rows on all dimensions but one: number, dimension, ends, and share of the values."""
-    parts: list[tuple[Any, ...]] = []
-    for dim, part in enumerate(rows.entries.values()):
-        number = numbers[part.rows]
-        mine = (number >= 0) & (dim != column)
-        lows, highs = part.lows[mine], part.highs[mine]
-        shares = part.shares(lows, highs)
-        parts.append((number[mine], np.full(len(lows), dim, np.int32), lows, highs, shares))
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
+@dataclass(frozen=True, slots=True)
+class EntriesByRow:
+    """The intervals of all dimensions by row: those of row r begin at `begins[r]` in the other arrays.
+
+    Gathered once for all dimensions: a filter may name thousands, and each looks at the rows of its own only.
+    """
+
+    begins: Int64Array
+    dims: Int32Array
+    lows: Int64Array
+    highs: Int64Array
+    shares: Shares
+
+    @classmethod
+    def of(cls, rows: RowSet) -> EntriesByRow:
+        """The intervals of some rows."""
+        parts = list(rows.entries.values())
+        row = np.concatenate([part.rows for part in parts])
+        dims = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part.rows) for part in parts])
+        lows, highs = (np.concatenate([getattr(part, end) for part in parts]) for end in ("lows", "highs"))
+        shares = np.concatenate([part.shares(part.lows, part.highs) for part in parts])
+        by_row = np.argsort(row, kind="stable")
+        begins = np.searchsorted(row[by_row], np.arange(len(rows) + 1))
+        return cls(begins, dims[by_row], lows[by_row], highs[by_row], shares[by_row])
+
+    def of_rows(self, rows: Int32Array, without: int) -> tuple[Int64Array, Int64Array]:
+        """The intervals of these rows on all dimensions but one: by place among the rows, and which they are."""
+        begins, counts = self.begins[rows], np.diff(self.begins)[rows]
+        number = np.repeat(np.arange(len(rows)), counts)
+        chosen = np.arange(len(number)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+        mine = self.dims[chosen] != without
+        return number[mine], chosen[mine]
 
 
 @kernel
@@ -99,7 +122,7 @@ def _add_listed(
     listed_from, listed = lists
     rows_from, places, entries_from, dims, lows, highs = found
     result = np.empty(2 * len(positions) + 64, np.int32)
-    bounds = np.zeros(len(offsets), np.int64)
+    bounds = numbers(len(offsets), 0)
     filled = 0
     for event in range(len(offsets) - 1):
         sets = listed[listed_from[cells[event]] : listed_from[cells[event] + 1]]
@@ -108,7 +131,8 @@ def _add_listed(
             more += rows_from[number + 1] - rows_from[number]
         if filled + more > len(result):
             grown = np.empty(2 * (filled + more), np.int32)
-            grown[:filled] = result[:filled]
+            for place in range(filled):
+                grown[place] = result[place]
             result = grown
         for index in range(offsets[event], offsets[event + 1]):
             result[filled] = positions[index]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siftcast.matching.compiling import kernel
+from siftcast.matching.tiles.arrays import numbers
 
 from .fine_codes import Cells, fine_ends
 from .lines import RECORD_LANES, TILE_ROWS
@@ -98,7 +99,7 @@ def fill_records(
     tile: Any, place: Any, slot: Any, exact: Any, dim: Any, ends: Any, count: Any, table: Any, octets: Any
 ) -> None:
     """Write the ends of each row's loose entries lane by lane; octets are the bytes of the table."""
-    filled = np.zeros(len(table), np.uint8)
+    filled = numbers(len(table), 0)
     for i in range(len(tile)):
         if slot[i] < 0 or not exact[tile[i]]:
             position = np.int64(tile[i]) * TILE_ROWS + place[i]

@@ -25,6 +25,7 @@ import numpy as np
 
 from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.arrays import numbers
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.sets import KeySets
@@ -173,7 +174,7 @@ def _keep_members(
     listed_from, listed = lists
     begins, lows, highs = intervals
     kept = np.empty(len(positions), np.int32)
-    bounds = np.zeros(len(offsets), np.int64)
+    bounds = numbers(len(offsets), 0)
     filled = 0
     for event in range(len(offsets) - 1):
         bounds[event + 1] = filled

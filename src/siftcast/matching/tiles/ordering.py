@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siftcast.matching.compiling import kernel
+from siftcast.matching.compiling import kernel, piece
+from siftcast.matching.tiles.arrays import numbers
 
 from .lines import TILE_ROWS
 
@@ -115,7 +116,7 @@ def code_ends(edges: Any, lows: Any, highs: Any, low: Any, high: Any, middle: An
         middle[i] = code_of(edges, (lows[i] >> 1) + (highs[i] >> 1))
 
 
-@kernel
+@piece
 def code_of(edges: Any, key: int) -> int:
     """Number of edges at or below key; a binary search without branches."""
     first, count = 0, len(edges)
@@ -187,7 +188,7 @@ def order_rows(entries: Entries, codes: Codes) -> NDArray[np.int32]:
 @kernel
 def list_by_rank(begin: Any, row: Any, dims_by_rank: Any, at: Any, by_rank: Any) -> bool:
     """List the entries of each row by the rank of their dimensions; False if a row has two on one dimension."""
-    last = np.full(len(at), -1, np.int64)
+    last = numbers(len(at), -1)
     for dim in dims_by_rank:
         for i in range(begin[dim], begin[dim + 1]):
             number = row[i]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from siftcast.matching.contract import Int32Array, Int64Array
-from siftcast.matching.tiles.boxes import Box, Side
+from siftcast.matching.tiles.boxes import SIDES_MAX, Box, Side
 from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Dimension, Mask, number_key, number_keys
 from siftcast.model.expression import MIRRORED, And, Between, Comparison, Literal, Predicate, Reference
 from siftcast.model.template import Slot, Template
@@ -58,6 +58,8 @@ def plan_of(template: Template) -> list[Leaf] | None:
     if any(leaf.operator != "=" for leaf in strings) or len({leaf.dimension for leaf in strings}) < len(strings):
         return None
     kinds = {leaf.dimension[0]: leaf.dimension[1] for leaf in leaves}
+    if len(kinds) > SIDES_MAX:
+        return None
     if any(kinds[leaf.dimension[0]] is not leaf.dimension[1] for leaf in leaves):
         return None
     return leaves

@@ -16,6 +16,7 @@ import numpy as np
 
 from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int32Array, Int64Array
+from siftcast.matching.tiles.arrays import numbers
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.keys import Mask, Path
 from siftcast.model.like import LikePattern
@@ -113,11 +114,11 @@ def answers_for(pattern: LikePattern, strings: Sequence[object]) -> np.ndarray[t
 
 
 @kernel
-def _mark(positions: Int32Array, begins: Int64Array, tests: Int32Array, count: int) -> Mask:
-    needed = np.zeros(count, np.bool_)
+def _mark(positions: Int32Array, begins: Int64Array, tests: Int32Array, count: int) -> Int64Array:
+    needed = numbers(count, 0)
     for position in positions:
         for demand in range(begins[position], begins[position + 1]):
-            needed[tests[demand]] = True
+            needed[tests[demand]] = 1
     return needed
 
 
@@ -132,7 +133,7 @@ def _keep_satisfied(
     rows: Int32Array,
 ) -> Codes:
     kept = np.empty(len(positions), np.int32)
-    bounds = np.zeros(len(offsets), np.int64)
+    bounds = numbers(len(offsets), 0)
     filled = 0
     for event in range(len(offsets) - 1):
         for index in range(offsets[event], offsets[event + 1]):

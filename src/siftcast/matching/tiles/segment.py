@@ -1,7 +1,8 @@
 """A segment: an immutable index over rows, with a bitmap of those that are still alive.
 
 Two kinds differ in what a hit means. In a *plain* segment each row is a whole filter, so a position is an answer. In
-a *general* one (`general_segment`) a filter may own several rows and may need to be asked itself.
+a *general* one (`general_segment`) a filter may own several rows and may need to be asked itself. A third kind has no
+index yet (`waiting_segment`).
 
 A code, as a segment answers with them, is an index into its `slots`.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,21 +22,19 @@ from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.event_keys import EventKeys
 from siftcast.matching.tiles.index import MISSING, Bitmap, TileIndex, first_bits
-from siftcast.matching.tiles.kernels import exists_event, match_event, scratch_bytes
+from siftcast.matching.tiles.kernels import exists_event, match_event
 from siftcast.matching.tiles.keys import Mask
 from siftcast.matching.tiles.rows import RowSet
 
 
 class Segment(ABC):
-    """Rows, their index, and which of them live; the shared part."""
+    """Rows, and which of them live; what the engine asks of every kind."""
 
-    def __init__(self, rows: RowSet, index: TileIndex | None = None) -> None:
+    kind: ClassVar[str]  # as `stats` names it
+
+    def __init__(self, rows: RowSet) -> None:
         self.rows = rows
-        self.index = rows.build_index() if index is None else index
         self.live = len(rows)
-        self._alive: Bitmap | None = None
-        self._sought = self.index.all_alive
-        self._sought_at = np.array([self._sought.ctypes.data], np.int64)  # kernels look here for the bitmap
 
     @property
     @abstractmethod
@@ -48,6 +48,51 @@ class Segment(ABC):
     """Whether an event satisfies any filter."""
 
     @abstractmethod
+    def remove(self, code: int) -> None:
+        """Forgets the filter behind a code."""
+
+    @abstractmethod
+    def live_codes(self) -> Int32Array:
+        """The codes of filters that still live."""
+
+    @abstractmethod
+    def live_rows(self) -> RowSet:
+        """The rows that still live, for a merge."""
+
+    @cached_property
+    def selectivities(self) -> Mapping[str, float]:
+        """For each attribute the share of events that the rows naming it are expected to let through, on average."""
+        return {
+            ".".join(dimension[0]): round(float(part.shares(part.lows, part.highs).mean()), 6)
+            for dimension, part in self.rows.entries.items()
+        }
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.slots.nbytes
+
+    def facts(self) -> dict[str, object]:
+        """What the segment holds, for people and dashboards."""
+        return {
+            "kind": self.kind,
+            "rows": self.live,
+            "dead": len(self.rows) - self.live,
+            "dimensions": [".".join(path) for path, _ in self.rows.entries],
+            "selectivities": dict(self.selectivities),
+        }
+
+
+class IndexedSegment(Segment):
+    """A segment with its index; the shared part of plain and general ones."""
+
+    def __init__(self, rows: RowSet, index: TileIndex | None = None) -> None:
+        super().__init__(rows)
+        self.index = rows.build_index() if index is None else index
+        self._alive: Bitmap | None = None
+        self._sought = self.index.all_alive
+        self._sought_at = np.array([self._sought.ctypes.data], np.int64)  # kernels look here for the bitmap
+
+    @abstractmethod
     def find_batch(self, events: KeyColumns, table: pa.Table) -> Codes:
         """The codes of the filters that each event of a batch satisfies, and the events' offsets in them."""
 
@@ -59,18 +104,6 @@ class Segment(ABC):
     def count_batch(self, events: KeyColumns, table: pa.Table) -> Int64Array:
         """How many filters each event of a batch satisfies."""
         return np.diff(self.find_batch(events, table)[1])
-
-    @abstractmethod
-    def remove(self, code: int) -> None:
-        """Forgets the filter behind a code."""
-
-    @cached_property
-    def selectivities(self) -> Mapping[str, float]:
-        """For each attribute the share of events that the rows naming it are expected to let through, on average."""
-        return {
-            ".".join(dimension[0]): round(float(part.shares(part.lows, part.highs).mean()), 6)
-            for dimension, part in self.rows.entries.items()
-        }
 
     @property
     def listed(self) -> int:
@@ -89,16 +122,11 @@ class Segment(ABC):
         self.live = live
 
     def live_rows(self) -> RowSet:
-        """The rows that still live, for a merge."""
         if self._alive is None:
             return self.rows
         keep = np.empty(len(self.rows), bool)
         keep[self.index.order] = self._live_positions()
         return self.rows.select(keep)
-
-    @abstractmethod
-    def live_codes(self) -> Int32Array:
-        """The codes of filters that still live."""
 
     def _live_positions(self) -> Mask:
         if self._alive is None:
@@ -107,7 +135,10 @@ class Segment(ABC):
 
     @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + self.index.nbytes + self.slots.nbytes
+        return super().nbytes + self.index.nbytes
+
+    def facts(self) -> dict[str, object]:
+        return {**super().facts(), "tiles": self.index.tiles, "listed": self.listed}
 
     def _kill(self, position: int) -> None:
         if self._alive is None:
@@ -124,14 +155,13 @@ class Segment(ABC):
 
     def _reader(self, names: Int32Array) -> EventKeys:
         """Reads events into questions about the rows, answered with `names` of positions, which must live on."""
-        index = self.index.address
         return EventKeys(
             list(self.rows.entries),
             self.rows.ranks,
-            index=index,
+            index=self.index.address,
             alive=int(self._sought_at.ctypes.data),
             names=int(names.ctypes.data),
-            scratch_bytes=scratch_bytes(index),
+            scratch_bytes=self.index.event_bytes,
         )
 
     def _batch_keys(self, events: KeyColumns) -> Int64Array:
@@ -142,8 +172,10 @@ class Segment(ABC):
         return keys
 
 
-class PlainSegment(Segment):
+class PlainSegment(IndexedSegment):
     """One row a filter: positions are codes."""
+
+    kind = "plain"
 
     def __init__(self, rows: RowSet, index: TileIndex | None = None) -> None:
         super().__init__(rows, index)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from siftcast.matching.compiling import kernel
+from siftcast.matching.compiling import kernel, piece
+from siftcast.matching.tiles.arrays import numbers
 
 from .lines import (
     LINE_BYTES,
@@ -35,7 +36,7 @@ def distribute(order: Any, values: Any, owners: Any, slot: Any, at: Any, values_
         at[slot[i]] = place + 1
 
 
-@kernel
+@piece
 def next_edge(values: Any, edge: int, end: int) -> int:
     """Index of the edge after the one at index edge: equal values are no more inside, seven others may be."""
     after = edge + 1
@@ -47,7 +48,7 @@ def next_edge(values: Any, edge: int, end: int) -> int:
 @kernel
 def count_edges(values: Any, begin: Any) -> Any:
     """Number of edges of each slot."""
-    counts = np.zeros(len(begin) - 1, np.int64)
+    counts = numbers(len(begin) - 1, 0)
     for slot in range(len(counts)):
         at = begin[slot]
         while at < begin[slot + 1]:
@@ -59,7 +60,7 @@ def count_edges(values: Any, begin: Any) -> Any:
 @kernel
 def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shorts: Any) -> None:
     """Write edges, lines, values and positions of every slot."""
-    state = np.zeros(LINE_WORDS, np.int64)
+    state = numbers(LINE_WORDS, 0)
     one = np.int64(1)
     for slot in range(len(begin) - 1):
         if begin[slot] == begin[slot + 1]:
@@ -75,7 +76,7 @@ def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shor
         for i in range(begin[slot], end):
             if owners[i] < CLOSES:
                 state[owners[i] >> 6] &= ~(one << np.int64(owners[i] & 63))
-        data[line_at : line_at + LINE_WORDS] = state
+        put_line(data, line_at, state)
         shorts[place_at + INSIDE_MAX] = 0xFF
         at = applied = begin[slot]
         for bucket in range(1, edges + 1):
@@ -90,7 +91,7 @@ def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shor
                 applied += 1
             at = next_edge(values, at, end)
             line = line_at + bucket * LINE_WORDS
-            data[line : line + LINE_WORDS] = state
+            put_line(data, line, state)
             opens = 0xFF
             inside = applied
             while inside < end and (at == end or values[inside] < values[at]):
@@ -105,7 +106,14 @@ def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shor
             shorts[place_at + bucket * 8 + INSIDE_MAX] = opens
 
 
-@kernel
+@piece
+def put_line(data: Any, at: Any, line: Any) -> None:
+    """Store a line; assigning a slice would take a second to compile, for the wording of an error about its length."""
+    for word in range(LINE_WORDS):
+        data[at + word] = line[word]
+
+
+@piece
 def put_edge(data: Any, block: Any, edges: Any, number: int, value: int, group: int) -> None:
     """Store an edge where it will be looked for: in the block, or in a group that starts in the block."""
     if edges <= PIVOTS:
@@ -128,8 +136,8 @@ def list_members(slot: Any, exact: Any, at: Any, members: Any) -> None:
 @kernel
 def map_codes(members: Any, begin: Any, low: Any, high: Any, maps: Any) -> Any:
     """Map each filter's codes to lines, so that few intervals begin or end inside a line; return the line counts."""
-    lines = np.zeros(len(maps), np.int64)
-    changes = np.zeros(258, np.int64)
+    lines = numbers(len(maps), 0)
+    changes = numbers(258, 0)
     for slot in range(len(maps)):
         if begin[slot] == begin[slot + 1]:
             continue
@@ -153,20 +161,21 @@ def fill_filters(
     table: Any, members: Any, begin: Any, low: Any, high: Any, place: Any, maps: Any, data: Any, octets: Any
 ) -> None:
     """Write map and lines of every filter."""
-    state = np.zeros(LINE_WORDS, np.int64)
+    state = numbers(LINE_WORDS, 0)
     one = np.int64(1)
     for slot in range(len(maps)):
         if begin[slot] == begin[slot + 1]:
             continue
         at = np.int64(table[slot, 2]) * LINE_WORDS
-        octets[8 * at : 8 * at + 256] = maps[slot]
+        for code in range(256):
+            octets[8 * at + code] = maps[slot, code]
         at += MAP_LINES * LINE_WORDS
         state[:] = -1
         for i in range(begin[slot], begin[slot + 1]):
             row = np.int64(place[members[i]])
             state[row >> 6] &= ~(one << (row & 63))
         for line in range(np.int64(table[slot, 1])):
-            data[at + line * LINE_WORDS : at + (line + 1) * LINE_WORDS] = state
+            put_line(data, at + line * LINE_WORDS, state)
         for i in range(begin[slot], begin[slot + 1]):
             entry = members[i]
             row = np.int64(place[entry])

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
 from siftcast.matching.contract import Attributes
+from siftcast.matching.event_rows import named_columns
 from siftcast.matching.tiles.boxes import Box
 from siftcast.matching.tiles.event_keys import value_key
 from siftcast.matching.tiles.keys import Dimension
@@ -65,10 +68,22 @@ class Stage:
         if self._boxes.pop(slot, None) is None:
             del self._filters[slot]
 
+    def named_columns(self, table: pa.Table) -> pa.Table:
+        """The table with only the columns that what waits may look at."""
+        names = {
+            name
+            for box in list(self._boxes.values())
+            for (path, _), *_ in box.sides
+            for name in (".".join(path), path[0])
+        }
+        names.update(named_columns(table, list(self._filters.values())).column_names)
+        return table.select([name for name in table.column_names if name in names])
+
     def find(self, event: Attributes) -> Iterator[int]:
         """The slots of the filters that an event satisfies, as they are found."""
         keys: dict[Dimension, int | str | None] = {}
-        for slot, box in self._boxes.items():
+        # Copied, which takes a tenth of the time: another thread may add to them or take from them.
+        for slot, box in list(self._boxes.items()):
             for dimension, low, high in box.sides:
                 if dimension in keys:
                     key = keys[dimension]
@@ -79,6 +94,6 @@ class Stage:
                     break
             else:
                 yield slot
-        for slot, filter_ in self._filters.items():
+        for slot, filter_ in list(self._filters.items()):
             if filter_.matches(event):
                 yield slot

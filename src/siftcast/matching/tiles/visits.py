@@ -26,6 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from siftcast.matching.compiling import piece
+
 from .lines import (
     LINE_BYTES,
     RECORD_LANES,
@@ -47,7 +49,6 @@ from .lines import (
     load_uint16,
     load_uint32,
     pick_positions,
-    piece,
     prefetch,
     shift_right,
     store_int64,
@@ -144,7 +145,7 @@ def find_sub(edges: int, count: int, code: int, key: int) -> int:
     return lesser_unsigned(steps, SUB_MAX)
 
 
-@inlined
+@piece
 def code_keys(index: int, keys: int, codes: int, rows: int) -> None:
     """Write the fine code of each key (uint16, by dimension) and the address of each summary row of the event."""
     table, summary = part(index, PART_CODE_TABLE), part(index, PART_SUMMARY)
@@ -164,7 +165,7 @@ def code_keys(index: int, keys: int, codes: int, rows: int) -> None:
     store_uint16(codes + 2 * part(index, PART_DIMS), NEUTRAL_CODE)
 
 
-@inlined
+@piece
 def list_tiles(index: int, rows: int, words: int, target: int) -> int:
     """Write the tiles (int32) that may hold a match; words is scratch."""
     summaries = part(index, PART_SUMMARIES)
@@ -181,7 +182,7 @@ def list_tiles(index: int, rows: int, words: int, target: int) -> int:
     return listed
 
 
-@inlined
+@piece
 def mark_tiles(index: int, rows: int, target: int) -> None:
     """Write a bitmap of the tiles that may hold a match."""
     summaries = part(index, PART_SUMMARIES)

@@ -49,6 +49,7 @@ Where things are, from the inside out:
     id_memory.py            ids that were seen
     order.py                parking and release where ways differ
     event_log.py, subscription_queue.py, queues.py    durable subscriptions
+    capacity.py             how much is kept, and what happens when that is all there may be
     watchdog.py             what makes no progress
     durable.py              the protocol; settings.py its numbers; messages.py what its nodes say
 """

@@ -53,6 +53,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.capacity import Capacity
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.handshake import Handshake
 from siftcast.overlays.durability.id_memory import IdMemory
@@ -127,6 +128,12 @@ class Durable(Protocol):
             keep=self._keep_self,
             report=self._now_out.append,
         )
+        self._capacity = Capacity(self._queues, self._landings, self._relaying, settings)
+        self._held_back: set[NodeId] = set()
+        """Neighbours whose relays wait until there is room."""
+        self._times_held_back = 0
+        self._missed = 0
+        """How many ephemeral events of other nodes durable subscriptions did not get, for want of room."""
         self._watchdog = Watchdog(self._relaying, self._landings, self._ledger, roster, settings.stall_ms)
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
@@ -134,6 +141,8 @@ class Durable(Protocol):
             self._receive(stimulus, now)
         else:
             self._meet(stimulus, now)
+        if self._held_back and not self._ledger.failure:
+            self._take_held_back(now)
         self._ledger.hold(self._out)
         self._out.clear()
         ready = self._ledger.flush()
@@ -161,7 +170,7 @@ class Durable(Protocol):
     def _meet(self, stimulus: Stimulus, now: float) -> None:
         match stimulus:
             case PublishRequested(event, durable):
-                self._publish(event, now) if durable else self._run(stimulus, now)
+                self._publish(event, now) if durable else self._run(stimulus, now, own=True)
             case Persisted(key):
                 self._ledger.settle(key)
             case OffersAcknowledged(name, positions):
@@ -288,6 +297,8 @@ class Durable(Protocol):
             self._now_out.append(Refuse(event.id, reason))
         elif event.id in self._accepted:
             self._out.append(Accept(event.id))
+        elif reason := self._capacity.objection():
+            self._now_out.append(Refuse(event.id, reason))
         elif self._enter(event, now):
             self._accepted.add(event.id)
             self._out.append(Accept(event.id))
@@ -298,8 +309,6 @@ class Durable(Protocol):
             return "a durable event needs an id"
         if self._ledger.failure:
             return f"nothing can be kept now: {self._ledger.failure}"
-        if self._relaying.waiting >= self._settings.waiting_max:
-            return "too many events wait for nodes out of reach; try again later"
         try:
             encode_event(event)
         except EventError as error:
@@ -343,7 +352,10 @@ class Durable(Protocol):
         match message:
             case Relay():
                 if self._handshake.takes(sender, message, now) and not self._ledger.failure:
-                    self._take_relays(sender, message, now)
+                    if self._capacity.holds_back(sender):
+                        self._hold_back(sender, message)
+                    else:
+                        self._take_relays(sender, message, now)
             case ControlRelay():
                 if not self._ledger.failure:
                     for content in self._relaying.take_control(sender, message):
@@ -390,6 +402,24 @@ class Durable(Protocol):
         self._follow(now)
         self._relaying.acknowledge(sender)
 
+    def _hold_back(self, sender: NodeId, relay: Relay) -> None:
+        """Leaves a relay with its sender until there is room; said the 1st, 2nd, 4th, 8th … time that begins."""
+        self._relaying.link(sender).put_off(relay)
+        if sender not in self._held_back:
+            self._held_back.add(sender)
+            self._times_held_back += 1
+            if self._times_held_back & (self._times_held_back - 1) == 0:
+                facts = {"peer": self._roster.name(sender), "why": self._capacity.objection()}
+                self._now_out.append(Report("relays are held back", facts))
+
+    def _take_held_back(self, now: float) -> None:
+        """Takes relays that were held back, from neighbours for whom there is room again."""
+        for sender in [peer for peer in self._held_back if not self._capacity.holds_back(peer)]:
+            self._held_back.discard(sender)
+            relay = self._relaying.link(sender).relays_in.next_put_off()
+            if relay is not None:
+                self._take_relays(sender, relay, now)
+
     def _release_orphans(self, link: Link) -> None:
         """Releases what came in a stream that its sender has given up."""
         orphans, link.orphans = link.orphans, []
@@ -432,13 +462,23 @@ class Durable(Protocol):
 
     # -- what the scheme wants -----------------------------------------------------------------------------
 
-    def _run(self, stimulus: Stimulus, now: float) -> None:
-        self._carry_out(self._inner.handle(stimulus, now), now)
+    def _run(self, stimulus: Stimulus, now: float, *, own: bool = False) -> None:
+        self._carry_out(self._inner.handle(stimulus, now), now, own=own)
 
     def _carry_out(
-        self, effects: Effects, now: float, *, durable: bool = False, duty: int = 0, ticket: Ticket | None = None
+        self,
+        effects: Effects,
+        now: float,
+        *,
+        durable: bool = False,
+        duty: int = 0,
+        ticket: Ticket | None = None,
+        own: bool = False,
     ) -> list[Place]:
-        """Sends effects of the scheme on their way; returns the relays that were made."""
+        """Sends effects of the scheme on their way; returns the relays that were made.
+
+        `own` are those of an ephemeral event of this node's publishers, who can be told that it is not kept.
+        """
         places: list[Place] = []
         delivered: dict[str, None] = {}
         event: Event | None = None
@@ -469,6 +509,8 @@ class Durable(Protocol):
                 (self._out if durable else self._now_out).append(Deliver(event, others))
             if names and ticket is not None and not self._landings.is_own(duty):
                 self._landings.park(duty, event, names)
+            elif names and not durable and (reason := self._capacity.objection()):
+                self._miss(event, reason, own=own)
             elif names:
                 self._queue(event, names, now)
         return places
@@ -477,6 +519,15 @@ class Durable(Protocol):
         """Ephemeral and durable subscriptions."""
         names = [id for id in ids if id in self._queues] if len(self._queues) else []
         return ([id for id in ids if id not in self._queues] if names else ids), names
+
+    def _miss(self, event: Event, reason: str, *, own: bool) -> None:
+        """An ephemeral event is not kept for durable subscriptions; who has published it here is told."""
+        if own:
+            self._now_out.append(Refuse(event.id, f"durable subscriptions did not get it: {reason}"))
+            return
+        self._missed += 1
+        if self._missed & (self._missed - 1) == 0:  # the 1st, 2nd, 4th, 8th … time
+            self._now_out.append(Report("ephemeral events were not kept", {"events": self._missed, "why": reason}))
 
     def _queue(self, event: Event, names: list[str], now: float) -> None:
         try:
@@ -500,6 +551,8 @@ class Durable(Protocol):
             **self._inner.state(),
             "relays_waiting": self._relaying.waiting,
             "events_parked": self._landings.parked,
+            "kept_bytes": self._capacity.kept_bytes,
+            "held_back": sorted(self._held_back),
             "peers_lost": sorted(peer for peer, link in self._relaying.links.items() if link.lost),
             "durable": self._queues.unanswered,
             "failure": self._ledger.failure,

@@ -47,11 +47,15 @@ from siftcast.overlays.durability.streams import Incoming, Outgoing
 
 
 class Waiting(NamedTuple):
-    """A relay in the outbox: what it carries, the duty it belongs to (0 for none), and its event's ticket."""
+    """A relay in the outbox: what it carries, the duty it belongs to (0 for none), and its event's ticket.
+
+    `weight` is what it takes in memory, about.
+    """
 
     content: Message
     duty: int
     ticket: Ticket | None
+    weight: int = 0
 
 
 class LinkRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -75,6 +79,10 @@ class Link:
     peer: NodeId
     stream_out: Lineage = UNKNOWN
     relays_out: Outgoing[Waiting] = field(default_factory=Outgoing)
+    outbox_bytes: int = 0
+    """What the relays that wait take in memory, about."""
+    passing_bytes: int = 0
+    """The same for events of which no other node keeps a copy until they have landed."""
     releases: dict[int, None] = field(default_factory=dict)
     """Relays that are released, as far as the peer has not answered for it."""
     landed: Runs = ()
@@ -221,15 +229,32 @@ class Link:
             self.orphans += self.duties.values()
             self.unlanded, self.parked, self.duties = RunSet(), RunSet(), {}
 
+    def weigh(self, waiting: Waiting, sign: int) -> None:
+        """Counts a relay that waits, or with -1 one that waits no longer."""
+        self.outbox_bytes += sign * waiting.weight
+        if not waiting.duty and waiting.content.event_id is not None:
+            self.passing_bytes += sign * waiting.weight
+
     def take_relay(self, relay: Relay) -> list[Relay]:
         """Relays whose turn it is."""
-        if relay.session != self.greeted:
+        if not self._is_current(relay):
             return []
+        return [item for _, item in self.relays_in.receive(relay.number, relay)]
+
+    def put_off(self, relay: Relay) -> None:
+        """Has a relay wait although it may be its turn; it is not answered for."""
+        if self._is_current(relay):
+            self.relays_in.put_off(relay.number, relay)
+
+    def _is_current(self, relay: Relay) -> bool:
+        """Whether a relay is of this session and stream, which may begin with it."""
+        if relay.session != self.greeted:
+            return False
         self.take_stream(relay.stream)
         if relay.stream != self.stream_in:
-            return []
+            return False
         self.relays_in.skip(relay.base - 1)
-        return [item for _, item in self.relays_in.receive(relay.number, relay)]
+        return True
 
     def owe(self, number: int, duty: int) -> None:
         """A relay of the peer is a duty of this node until it has landed and is released."""

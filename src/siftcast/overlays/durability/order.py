@@ -40,6 +40,7 @@ import msgspec
 
 from siftcast.model import Event
 from siftcast.overlays.contract import NodeId
+from siftcast.overlays.durability.event_log import EVENT_BYTES
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Ticket
 from siftcast.overlays.durability.roster import Roster
@@ -121,6 +122,8 @@ class Landings:
         self._duties: dict[int, _Duty] = {}
         self._own: dict[str, _Line] = {}
         self._parked: dict[str, list[tuple[int, int]]] = {}  # heaps of (sequence, duty) with a parked event
+        self.parked_bytes = 0
+        """What parked events take in memory, about."""
         self._last = 0
         self._sequence = 0
 
@@ -167,6 +170,7 @@ class Landings:
 
     def _index_parked(self, number: int, record: DutyRecord) -> None:
         heappush(self._parked.setdefault(record.publisher, []), (record.sequence, number))
+        self.parked_bytes += len(record.event) + EVENT_BYTES
 
     # -- duties begin ------------------------------------------------------------------------------------
 
@@ -264,6 +268,7 @@ class Landings:
             _, number = heappop(waiting)
             self.released += 1
             record = self._duties[number].record
+            self.parked_bytes -= len(record.event) + EVENT_BYTES
             self.outcomes.append(Unparked(decode_event(record.event), record.names))
             record.event, record.names = b"", []
             self._keep(number)

@@ -8,12 +8,13 @@ that is told if it was not acknowledged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
 
 import msgspec
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import DeadLetter, Effect, Expire, Offer, QueuePolicy, Refuse, SetTimer
-from siftcast.overlays.durability.event_log import EventLog
+from siftcast.overlays.durability.event_log import DECODED_BYTES, EventLog
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.subscription_queue import SubscriptionQueue
@@ -44,6 +45,7 @@ class Queues:
         self._seen = IdMemory(ledger, "logged", ids_max)
         self._queues: dict[str, SubscriptionQueue] = {}
         self._dead: dict[str, dict[int, DeadLetter]] = {}
+        self._dead_bytes = 0
         self._due_ms = float("inf")
         """When the timer fires, by the calendar."""
         self._may_be_due_sooner = True
@@ -55,9 +57,24 @@ class Queues:
         return len(self._queues)
 
     @property
+    def names(self) -> Iterable[str]:
+        """All durable subscriptions."""
+        return self._queues.keys()
+
+    @property
     def unanswered(self) -> dict[str, int]:
         """How many events each subscription waits for an answer to."""
         return {name: queue.unanswered for name, queue in self._queues.items()}
+
+    @property
+    def kept_bytes(self) -> int:
+        """What events and dead letters take in memory, about."""
+        return self._log.kept_bytes + self._dead_bytes
+
+    @property
+    def dead_bytes(self) -> int:
+        """What dead letters take of it."""
+        return self._dead_bytes
 
     def dead_letters(self, name: str) -> tuple[DeadLetter, ...]:
         """What a subscription refused too often, the oldest first."""
@@ -87,6 +104,7 @@ class Queues:
                 event, refusals, reason = msgspec.msgpack.decode(data, type=tuple[bytes, int, str])
                 letter = DeadLetter(name, int(position), decode_event(event), refusals, reason)
                 self._dead.setdefault(name, {})[int(position)] = letter
+                self._dead_bytes += _weight(letter)
         for name, queue in self._queues.items():
             if (cursor := records.get(f"cursor/{name}")) is not None:
                 queue.restore(cursor)
@@ -121,7 +139,8 @@ class Queues:
         # A cursor that is still to be written would come back after its subscription is gone.
         self._ledger.later(f"cursor/{name}", lambda: self._ledger.forget(f"cursor/{name}"))
         self._ledger.forget(f"subscription/{name}")
-        for position in self._dead.pop(name, {}):
+        for position, letter in self._dead.pop(name, {}).items():
+            self._dead_bytes -= _weight(letter)
             self._ledger.forget(f"dead/{position}/{name}")
 
     # -- events ------------------------------------------------------------------------------------------
@@ -145,7 +164,7 @@ class Queues:
     def _pump(self, queue: SubscriptionQueue) -> None:
         for position in queue.offers():
             attempt = queue.refusals.get(position, 0) + 1
-            self.out.append(Offer(queue.subscription.id, position, self._log[position].event, attempt))
+            self.out.append(Offer(queue.subscription.id, position, self._log.event(position), attempt))
 
     # -- clients -----------------------------------------------------------------------------------------
 
@@ -188,7 +207,7 @@ class Queues:
         if queue is None or refusals is None:
             return
         if refusals >= queue.policy.refusals_max:
-            self._bury(queue, DeadLetter(name, position, self._log[position].event, refusals, reason))
+            self._bury(queue, DeadLetter(name, position, self._log.event(position), refusals, reason))
         self._pump(queue)
 
     def _bury(self, queue: SubscriptionQueue, letter: DeadLetter) -> None:
@@ -196,11 +215,12 @@ class Queues:
         self.out.append(letter)
         letters = self._dead.setdefault(letter.subscription, {})
         letters[letter.position] = letter
+        self._dead_bytes += _weight(letter)
         record = msgspec.msgpack.encode((encode_event(letter.event), letter.refusals, letter.reason))
         self._ledger.put(f"dead/{letter.position}/{letter.subscription}", record)
         while len(letters) > queue.policy.dead_letters_max:
             oldest = next(iter(letters))
-            del letters[oldest]
+            self._dead_bytes -= _weight(letters.pop(oldest))
             self._ledger.forget(f"dead/{oldest}/{letter.subscription}")
 
     # -- limits ------------------------------------------------------------------------------------------
@@ -208,6 +228,21 @@ class Queues:
     def _trim(self, queue: SubscriptionQueue, clock_ms: float) -> None:
         if expired := queue.trim(clock_ms):
             self.out.append(Expire(queue.subscription.id, expired, "it held more than its policy allows"))
+
+    def drop_history(self, wanted: int) -> None:
+        """Drops acknowledged events, the oldest first, until so many bytes are free or none is left."""
+        until = self._log.kept_bytes - wanted
+        oldest = [(first, name) for name, queue in self._queues.items() if (first := queue.first_acknowledged())]
+        heapify(oldest)
+        while oldest and self._log.kept_bytes > until:
+            _, name = oldest[0]
+            queue = self._queues[name]
+            queue.drop_first_acknowledged()
+            following = queue.first_acknowledged()
+            if following is None:
+                heappop(oldest)
+            else:
+                heapreplace(oldest, (following, name))
 
     def expire(self, clock_ms: float) -> None:
         """The timer fired: drops what is too old, and offers what waited behind it."""
@@ -227,3 +262,8 @@ class Queues:
             return []
         self._due_ms = due
         return [SetTimer(RETENTION_TIMER, due - clock_ms)]
+
+
+def _weight(letter: DeadLetter) -> int:
+    """What a dead letter takes in memory, about: its event is decoded, which takes its bytes once more."""
+    return 2 * len(encode_event(letter.event)) + len(letter.reason) + DECODED_BYTES

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from siftcast.overlays.contract import Effect, Message, NodeId, SendMessage, SetTimer
+from siftcast.overlays.durability.event_log import DECODED_BYTES
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.link import Link, Waiting
 from siftcast.overlays.durability.messages import (
@@ -103,7 +104,9 @@ class Relaying:
         duties = []
         for peer, number, data in sorted(boxes):
             duty, ticket, content = msgspec.msgpack.decode(data, type=tuple[int, Ticket | None, bytes])
-            self.link(peer).relays_out.restore(number, Waiting(self._codec.decode(content), duty, ticket))
+            waiting = Waiting(self._codec.decode(content), duty, ticket, _weight(data))
+            self.link(peer).weigh(waiting, 1)
+            self.link(peer).relays_out.restore(number, waiting)
             if duty:
                 duties.append((duty, (peer, number)))
         return duties
@@ -124,6 +127,15 @@ class Relaying:
         """How many relays were not acknowledged."""
         return sum(len(link.relays_out.waiting) for link in self.links.values())
 
+    @property
+    def kept_bytes(self) -> int:
+        """What relays that wait take in memory, about."""
+        return sum(link.outbox_bytes for link in self.links.values())
+
+    def passing_bytes(self, peer: NodeId) -> int:
+        """What relays that only this node keeps take in memory, about; without those for a peer."""
+        return sum(link.passing_bytes for other, link in self.links.items() if other != peer)
+
     # -- sending ---------------------------------------------------------------------------------------
 
     def relay(
@@ -133,7 +145,7 @@ class Relaying:
         data = self._encoded(Waiting(message, duty, ticket))
         places = []
         for peer in peers:
-            places.append((peer, self._put(peer, Waiting(message, duty, ticket), data)))
+            places.append((peer, self._put(peer, Waiting(message, duty, ticket, _weight(data)), data)))
             self._send_unsent(self.link(peer))
         return places
 
@@ -143,6 +155,7 @@ class Relaying:
     def _put(self, peer: NodeId, waiting: Waiting, data: bytes) -> int:
         link = self.link(peer)
         number = link.relays_out.add(waiting)
+        link.weigh(waiting, 1)
         self._ledger.put(self._box(peer, number), data)
         self._keep(link)
         return number
@@ -192,6 +205,7 @@ class Relaying:
         link.stream_out = (max(link.stream_out[0], seen[0]) + 1, self._nonce)
         link.releases.clear()
         link.landed = ()
+        link.outbox_bytes = link.passing_bytes = 0
         for number in before:
             self._ledger.forget(self._box(peer, number))
         moved = {(peer, number): (peer, self._put(peer, each, self._encoded(each))) for number, each in before.items()}
@@ -270,6 +284,7 @@ class Relaying:
             for number, waiting in link.relays_out.settle(told.kept, joined(unlanded, parked)):
                 self._ledger.forget(self._box(sender, number))
                 link.releases.pop(number, None)
+                link.weigh(waiting, -1)
                 progress = True
                 if waiting.duty:
                     done.append((waiting.duty, (sender, number)))
@@ -382,3 +397,8 @@ class Relaying:
             return []
         self._timer_at = soonest
         return [SetTimer(RESEND_TIMER, max(0.0, soonest - now))]
+
+
+def _weight(data: bytes) -> int:
+    """What a relay takes in memory, about: its message is decoded, which takes its bytes once more."""
+    return 2 * len(data) + DECODED_BYTES

@@ -106,6 +106,15 @@ class Incoming(Generic[Item]):
             self.taken = number
             self._early = {each: item for each, item in self._early.items() if each > number}
 
+    def put_off(self, number: int, item: Item) -> None:
+        """Keeps an item for later, as one that came early."""
+        if number > self.taken and len(self._early) < EARLY_MAX:
+            self._early[number] = item
+
+    def next_put_off(self) -> Item | None:
+        """The item whose turn it is, if it was put off."""
+        return self._early.pop(self.taken + 1, None)
+
     def receive(self, number: int, item: Item) -> list[tuple[int, Item]]:
         """Items whose turn it is now; none for one that is known or early."""
         if number <= self.taken:

@@ -110,7 +110,7 @@ class SubscriptionQueue:
     @property
     def _low(self) -> int:
         """Nothing before this position is held."""
-        first, beyond_floor = self._first_acknowledged(), self.floor + 1
+        first, beyond_floor = self.first_acknowledged(), self.floor + 1
         return beyond_floor if first is None else min(first, beyond_floor)
 
     # -- events ------------------------------------------------------------------------------------------
@@ -123,9 +123,7 @@ class SubscriptionQueue:
 
     def _hold(self, position: int, among: dict[int, None]) -> None:
         among[position] = None
-        entry = self._log[position]
-        entry.holders += 1
-        self._bytes += entry.size
+        self._bytes += self._log.hold(position)
 
     def offers(self) -> Iterator[int]:
         """Positions to offer now; they are open from then on."""
@@ -162,7 +160,13 @@ class SubscriptionQueue:
         """Acknowledged positions that are still held."""
         return self._history.keys()
 
-    def _first_acknowledged(self) -> int | None:
+    def drop_first_acknowledged(self) -> None:
+        """Gives up the oldest event of the history."""
+        first = self.first_acknowledged()
+        if first is not None:
+            self._give_up(first, self._history)
+
+    def first_acknowledged(self) -> int | None:
         """The lowest position of the history, whatever the order of answers was."""
         while self._oldest and self._oldest[0] not in self._history:
             heappop(self._oldest)
@@ -194,7 +198,7 @@ class SubscriptionQueue:
 
     def trim(self, clock_ms: float) -> list[int]:
         """Drops what is beyond the limits, acknowledged events first; returns the others."""
-        while (first := self._first_acknowledged()) is not None and self._is_beyond_limits(first, clock_ms):
+        while (first := self.first_acknowledged()) is not None and self._is_beyond_limits(first, clock_ms):
             self._give_up(first, self._history)
         expired: list[int] = []
         while self._unanswered and self._is_beyond_limits(lost := next(iter(self._unanswered)), clock_ms):
@@ -232,5 +236,5 @@ class SubscriptionQueue:
     @property
     def oldest_ms(self) -> float:
         """When the oldest event came that is held; infinity without one."""
-        firsts = (self._first_acknowledged(), next(iter(self._unanswered), None))
+        firsts = (self.first_acknowledged(), next(iter(self._unanswered), None))
         return min((self._log[first].time_ms for first in firsts if first is not None), default=float("inf"))

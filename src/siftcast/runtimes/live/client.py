@@ -27,14 +27,17 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from siftcast.model import Filter, SubscriptionError
+from siftcast.model import EventError, Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.model.showing import shown
+from siftcast.model.values import is_text
 from siftcast.overlays.contract import QueuePolicy
 from siftcast.runtimes.live.client_link import ClientLink
 from siftcast.runtimes.live.configuration import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox
-from siftcast.runtimes.live.errors import ConnectionLost, LiveError
+from siftcast.runtimes.live.environment import believed_authorities, caller_token, node_url
+from siftcast.runtimes.live.errors import FINAL_CODES, FINAL_GREETINGS, ConnectionLost, LiveError
 from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.frames import (
     VERSION,
@@ -50,6 +53,7 @@ from siftcast.runtimes.live.frames import (
     Subscribe,
     Unsubscribe,
 )
+from siftcast.runtimes.live.many import ManyFilters, ManySource, SharedInbox, named_filters
 from siftcast.runtimes.live.publishing import WINDOW, AnyEvent, Publisher
 from siftcast.runtimes.live.reach import Reach, reach_of
 from siftcast.runtimes.live.received import EventStream, Inbox, ReceivedEvent
@@ -58,18 +62,27 @@ from siftcast.runtimes.live.tls import Dial, Trust, client_context, dial_tcp
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
 BUFFER = 1_000
 _WAIT_MIN_S, _WAIT_MAX_S = 0.05, 2.0
-_FINAL = frozenset({"version", "unauthorised", "untrusted-node"})
-"""Failures that calling again would not change."""
 
 
 def connect(
-    url: str, *, token: str | None = None, tls: Trust | None = None, name: str = "", timeout_s: float = 10.0
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    tls: Trust | None = None,
+    name: str = "",
+    timeout_s: float = 10.0,
 ) -> Bus:
     """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it.
 
     With `siftcasts://` or `tls` the connection is encrypted: `tls` is a file with the authorities to believe, an
-    SSLContext, or True for the machine's own authorities. `token` says who connects.
+    SSLContext, or True for the machine's own authorities. `token` says who connects. Without a url the environment says
+    where and who (`environment`): SIFTCAST_URL, SIFTCAST_TOKEN and SIFTCAST_AUTHORITIES; or else it is this machine.
     """
+    if url is None:
+        url = node_url()
+        token = caller_token() if token is None else token
+        tls = believed_authorities(url) if tls is None else tls
+    check_caller(token, name, timeout_s)
     host, port = parse_url(url)
     encrypted = urlsplit(url).scheme == "siftcasts"
     if encrypted and tls is False:
@@ -82,15 +95,28 @@ def connect(
     return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s)
 
 
+def check_caller(token: object, name: object, timeout_s: object) -> None:
+    """Raises LiveError for what cannot say who calls, or how long to wait."""
+    if not (token is None or is_text(token)) or not is_text(name):
+        wrong = ("a token", token) if token is not None and not is_text(token) else ("the name of a client", name)
+        raise LiveError(f"{wrong[0]} is a text of Unicode characters, not {shown(wrong[1])}")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s < 1e9:
+        raise LiveError(f"timeout_s is a positive number of seconds, not {shown(timeout_s)}")
+
+
 def parse_url(url: str) -> tuple[str, int]:
     """Host and port of an address; raises LiveError."""
+    if not is_text(url):
+        raise LiveError(f"an address is a text such as siftcast://localhost:{DEFAULT_PORT}, not {shown(url)}")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise LiveError(f"'{url}' is no address: {error}") from None
+        raise LiveError(f"{shown(url)} is no address: {error}") from None
     if parts.scheme not in ("siftcast", "siftcasts") or not parts.hostname or parts.path not in ("", "/"):
-        raise LiveError(f"'{url}' is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}")
+        raise LiveError(
+            f"{shown(url)} is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}"
+        )
     return parts.hostname, DEFAULT_PORT if port is None else port
 
 
@@ -111,6 +137,8 @@ class Bus:
         self._standing: dict[int, asyncio.Future[Any]] = {}
         self._handlers: list[tuple[Filter, str | None, EventHandler]] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._handled_inboxes: list[Inbox] = []
+        self._handling = self._handled = 0  # events that handlers are at, and have dealt with
         self._link: ClientLink | None = None
         self._linked: asyncio.Event = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
@@ -147,7 +175,7 @@ class Bus:
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        for inbox in self._inboxes.values():
+        for inbox in tuple(self._inboxes.values()):
             inbox.end()
         self._inboxes.clear()
         if self._link is not None:
@@ -202,13 +230,11 @@ class Bus:
         With a name as `durable`, the node holds the events until they are acknowledged, and the stream begins after
         those that were; with `start` or `since` it begins again at a position or time, as far as the policy keeps them.
         """
-        if buffer < 1:
-            raise ValueError("a stream needs room for at least one event")
-        self._count += 1
+        _check_buffer(buffer)
         wanted = as_filter(filter)
+        self._count += 1
         if durable is not None:
-            if type(durable) is not str or not (policy is None or isinstance(policy, QueuePolicy)):
-                raise SubscriptionError(f"durable is a name and policy a QueuePolicy, not {durable!r} and {policy!r}")
+            _check_durable(durable, start, since, policy)
             inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
         elif start is not None or since is not None or policy is not None:
             raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
@@ -218,6 +244,21 @@ class Bus:
         self._ask_for(inbox)
         return EventStream(self, inbox)
 
+    def subscribe_many(self, filters: ManyFilters, *, buffer: int = BUFFER) -> EventStream:
+        """One stream for many filters: each event that satisfies any of them comes once, and `matched` names which.
+
+        Filters are given by name, as pairs of name and filter, as subscriptions, or alone. All or none: what is wrong
+        with one of them is told with its number and name.
+        """
+        _check_buffer(buffer)
+        named = named_filters(filters)
+        shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer)
+        self._count += len(named)
+        for member in shared.members:
+            self._inboxes[member.number] = member
+            self._ask_for(member)
+        return EventStream(ManySource(self), shared)
+
     def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
 
@@ -225,8 +266,12 @@ class Bus:
         ends nothing: they come again, and at last become dead letters with what was raised as their reason.
         """
         parsed = as_filter(filter)
+        if durable is not None:
+            _check_durable(durable)
 
         def register(handler: EventHandler) -> EventHandler:
+            if not callable(handler):
+                raise SubscriptionError(f"a handler is a function of an event, not {shown(handler)}")
             if self._keeper is None:
                 self._handlers.append((parsed, durable, handler))
             else:
@@ -237,7 +282,25 @@ class Bus:
 
     def _start(self, filter: Filter, durable: str | None, handler: EventHandler) -> None:
         stream = self.subscribe(filter, durable)
-        self._tasks.append(asyncio.create_task(_handle_each(stream, handler)))
+        self._handled_inboxes.append(self._inboxes[self._count])
+        self._tasks.append(asyncio.create_task(self._handle_each(stream, handler)))
+
+    async def _handle_each(self, stream: EventStream, handler: EventHandler) -> None:
+        async for event in stream:
+            self._handling += 1
+            try:
+                result = handler(event)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception as error:
+                event.nack(_reason(error))
+                if not stream.is_durable:
+                    raise
+            else:
+                event.ack()
+            finally:
+                self._handling -= 1
+                self._handled += 1
 
     async def subscribed(self, inbox: Inbox) -> None:
         """Waits until a subscription stands; raises what it was refused with."""
@@ -297,11 +360,13 @@ class Bus:
 
     async def end_durable(self, name: str) -> None:
         """Ends a durable subscription of the node, with all it holds; raises SubscriptionError if there is none."""
+        _check_durable(name)
         link = await self._present()
         await link.request(lambda number: EndDurable(number, name))
 
     async def dead_letters(self, name: str) -> list[DeadLetter]:
         """What a durable subscription refused too often, the oldest first."""
+        _check_durable(name)
         letters: list[DeadLetter] = []
         more = True
         while more:
@@ -328,6 +393,8 @@ class Bus:
 
     async def trace(self, event: str) -> EventTrace:
         """What the nodes remember of an event, by its id: the way it took, hop by hop."""
+        if not isinstance(event, str):
+            raise EventError(f"an event is traced by its id, a text, not {shown(event)}")
         facts = await self._inquire("trace", event.encode("utf-8", "replace"))
         return follow(event, facts["answers"], facts["silent"])
 
@@ -372,7 +439,7 @@ class Bus:
                 link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
             except SiftcastError as error:
                 self._trouble = str(error)
-                if error.code in _FINAL:
+                if error.code in FINAL_GREETINGS:
                     self._end(error)
                     return
             else:
@@ -390,7 +457,7 @@ class Bus:
                 lost = await link.closed()
                 self._linked.clear()
                 self._link = None
-                if lost.code in _FINAL:
+                if lost.code in FINAL_CODES:
                     self._end(lost)
                     return
             if self._is_closing:  # the cancellation came together with the failure, which hid it (`wait_for` in 3.11)
@@ -401,25 +468,36 @@ class Bus:
     def _end(self, error: SiftcastError) -> None:
         self._final = error
         self._linked.set()
-        for inbox in self._inboxes.values():
+        for inbox in tuple(self._inboxes.values()):  # one that fails takes those away that it shares a stream with
             inbox.end(error)
 
     def _note_dropped(self, count: int) -> None:
         self.dropped += count
 
 
-async def _handle_each(stream: EventStream, handler: EventHandler) -> None:
-    async for event in stream:
-        try:
-            result = handler(event)
-            if inspect.isawaitable(result):
-                await result
-        except Exception as error:
-            event.nack(f"{type(error).__name__}: {error}")
-            if not stream.is_durable:
-                raise
-        else:
-            event.ack()
+def _reason(error: Exception) -> str:
+    """What a handler raised, as text that can be sent."""
+    return f"{type(error).__name__}: {error}".encode("utf-8", "replace").decode()
+
+
+def _check_durable(name: object, start: object = None, since: object = None, policy: QueuePolicy | None = None) -> None:
+    """Raises SubscriptionError for what no durable subscription can be called, begin at, or keep."""
+    if type(name) is not str or not is_text(name) or not 1 <= len(name) <= 127:
+        rule = "use up to 127 letters, digits, and the signs _ . -"
+        raise SubscriptionError(f"{shown(name)} cannot name a durable subscription; {rule}")
+    if start is not None and (type(start) is not int or not 0 <= start < 2**63):
+        raise SubscriptionError(f"start is a position, a whole number, not {shown(start)}")
+    if since is not None and not isinstance(since, datetime):
+        raise SubscriptionError(f"since is a datetime, not {shown(since)}")
+    if not (policy is None or isinstance(policy, QueuePolicy)):
+        raise SubscriptionError(f"policy is a QueuePolicy, not {shown(policy)}")
+
+
+def _check_buffer(buffer: object) -> None:
+    if type(buffer) is not int or buffer < 1:
+        raise SubscriptionError(
+            f"a stream needs room for at least one event; buffer is a whole number, not {shown(buffer)}"
+        )
 
 
 def _ignore(future: asyncio.Future[Any]) -> None:

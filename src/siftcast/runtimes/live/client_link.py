@@ -43,6 +43,10 @@ from siftcast.runtimes.live.tls import Dial
 
 _logger = logging.getLogger("siftcast")
 _HELLO_WAIT_S = 10.0
+_NOBODY_THERE = (
+    "connection refused, so no node listens there; siftcast serve starts one at 127.0.0.1:7007, "
+    "siftcast serve --listen 127.0.0.1:PORT at another port"
+)
 _REQUEST_MAX = 2**32 - 1  # requests have four bytes, and 0 stands for the connection
 
 
@@ -127,6 +131,9 @@ class ClientLink:
         try:
             await dial(lambda: link.connection)
             welcome = await asyncio.wait_for(asyncio.shield(link._welcome), _HELLO_WAIT_S)
+        except ConnectionRefusedError:
+            link.connection.abort("not reached")
+            raise ConnectionLost(_NOBODY_THERE) from None
         except OSError as error:  # a TimeoutError is one as well
             link.connection.abort("not reached")
             raise ConnectionLost(error.strerror or str(error) or "no answer") from None
@@ -184,7 +191,8 @@ class ClientLink:
             self.connection.resume_reading()
 
     def _too_large(self, event: bytes) -> EventError:
-        return EventError(f"the event has {len(event):,} bytes, the limit is {self._event_bytes_max:,}")
+        limit = f"the limit is {self._event_bytes_max:,} (event_bytes_max)"
+        return EventError(f"the event has {len(event):,} bytes, {limit}")
 
     async def request(self, make: Callable[[int], Frame]) -> Any:
         """Sends a request, and waits for its answer and for room if much is waiting to be sent."""

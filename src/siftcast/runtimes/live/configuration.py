@@ -15,7 +15,9 @@ import msgspec
 from msgspec import Meta
 
 from siftcast.model import FilterLimits
+from siftcast.model.showing import shown
 from siftcast.model.toml_files import line_of, parse_toml, read_text
+from siftcast.overlays.durability import Settings
 from siftcast.overlays.wire_events import EventLimits
 from siftcast.runtimes.live.connection import QUEUE_BYTES_MAX
 from siftcast.runtimes.live.errors import ConfigurationError
@@ -57,6 +59,30 @@ class LimitSpec(Spec, frozen=True, kw_only=True):
     filter_terms_max: Positive = FilterLimits().terms_max
     connections_max: Positive = 10_000
     subscriptions_max: Positive = 10_000
+    filters_length_max: Positive = 8_388_608
+    event_id_length_max: Positive = 256
+    durable_names_max: Annotated[int, Meta(ge=0)] = 1_000
+    policy_events_max: Positive = 1_000_000
+    policy_bytes_max: Positive = 1_073_741_824
+    policy_age_ms_max: Milliseconds = 31_622_400_000.0
+    policy_refusals_max: Positive = 1_000
+    policy_dead_letters_max: Annotated[int, Meta(ge=0)] = 10_000
+    kept_bytes_max: Positive = Settings().kept_bytes_max
+
+
+class PrincipalLimitSpec(Spec, frozen=True, kw_only=True):
+    """How much one principal may ask for; what is left out is as in [limits]."""
+
+    connections_max: Positive | None = None
+    subscriptions_max: Positive | None = None
+    filters_length_max: Positive | None = None
+    event_id_length_max: Positive | None = None
+    durable_names_max: Annotated[int, Meta(ge=0)] | None = None
+    policy_events_max: Positive | None = None
+    policy_bytes_max: Positive | None = None
+    policy_age_ms_max: Milliseconds | None = None
+    policy_refusals_max: Positive | None = None
+    policy_dead_letters_max: Annotated[int, Meta(ge=0)] | None = None
 
 
 class SlowConsumerSpec(Spec, frozen=True, kw_only=True):
@@ -108,6 +134,7 @@ class PrincipalSpec(Spec, frozen=True, kw_only=True):
     subscribe: str | None = None
     see: bool = False
     node: bool = False
+    limits: PrincipalLimitSpec = PrincipalLimitSpec()
 
 
 class TracingSpec(Spec, frozen=True, kw_only=True):
@@ -179,6 +206,8 @@ def load_configuration(path: str | Path) -> ConfigurationFile:
 def parse_configuration(text: str, path: str = "configuration") -> ConfigurationFile:
     """Reads a configuration from its text; `path` is what errors call it."""
     remedy = "docs/configuration.md lists what each key takes"
+    if not isinstance(text, str):
+        raise ConfigurationError(path, f"is TOML text, not {shown(text)}")
     try:
         configuration = parse_toml(text, path, Configuration, ConfigurationError, _EXAMPLE, otherwise=remedy)
     except ConfigurationError as error:
@@ -217,6 +246,7 @@ def _check(file: ConfigurationFile) -> None:
     except ValueError as error:
         raise file.error("node.listen", str(error)) from None
     check_reach(file, host)
+    _check_paths(file)
     _check_tokens(file)
     if spec.limits.frame_bytes_max < spec.limits.event_bytes_max + _FRAME_OVERHEAD:
         remedy = f"at least {spec.limits.event_bytes_max + _FRAME_OVERHEAD}, or a smaller event_bytes_max"
@@ -239,6 +269,23 @@ def check_reach(file: ConfigurationFile, host: str) -> None:
     ):
         if missing:
             raise file.error("node.listen", problem, f"{remedy}, or listen on 127.0.0.1")
+
+
+def _check_paths(file: ConfigurationFile) -> None:
+    """An empty text would name the folder of the file itself, which nobody means."""
+    spec = file.configuration
+    found = {
+        "node.data": spec.node.data,
+        "node.token_file": spec.node.token_file,
+        "overlay.schema": spec.overlay.schema,
+    }
+    if spec.tls is not None:
+        found |= {f"tls.{name}": getattr(spec.tls, name) for name in ("certificate", "key", "authorities")}
+    if spec.recording is not None:
+        found["recording.folder"] = spec.recording.folder
+    for key, path in found.items():
+        if path is not None and (not path.strip() or "\0" in path):
+            raise file.error(key, f"{path!r} names nothing", "name a file or folder, or leave the key out")
 
 
 def _check_tokens(file: ConfigurationFile) -> None:

@@ -118,8 +118,12 @@ class DurableClients:
         id = self._id(frame.durable or "", session.guard.rights.principal)
         if frame.window < 1:
             raise SubscriptionError("the window of a durable subscription is at least 1")
+        limits, principal = session.guard.limits, session.guard.rights.principal
+        if id not in self._queues:
+            limits.check_durable_names(1 + sum(self._is_of(principal, each) for each in self._queues.names))
+        policy = limits.granted(frame.policy, self._queues.policy(id))
         subscription = DurableSubscription(session, frame.subscription, id, filter, frame.durable or "")
-        session.hold(subscription)
+        session.hold(subscription, len(frame.filter))
 
         def attach(reason: str | None) -> None:
             if session.connection.closing or not session.holds(subscription):
@@ -132,16 +136,16 @@ class DurableClients:
             session.confirm_subscription(frame.request)
             self._node.tell(SubscriberAttached(id, min(frame.window, WINDOW_MAX), frame.start, frame.since_ms))
 
-        self._ask(id, filter, session, frame.policy, attach)
+        self._ask(id, filter, session, policy, attach)
 
     def replace(self, subscription: ClientSubscription, filter: Filter, answer: Answer) -> None:
         """Gives a durable subscription another filter."""
-        self._ask(subscription.id, filter, subscription.session, None, answer)
+        policy = subscription.session.guard.limits.granted(None, self._queues.policy(subscription.id))
+        self._ask(subscription.id, filter, subscription.session, policy, answer)
 
-    def _ask(self, id: str, filter: Filter, session: Session, policy: QueuePolicy | None, answer: Answer) -> None:
-        kept = policy or self._queues.policy(id) or QueuePolicy()
+    def _ask(self, id: str, filter: Filter, session: Session, policy: QueuePolicy, answer: Answer) -> None:
         self._waiting.setdefault(id, []).append(_Asked(answer, session.connection))
-        self._node.tell(DurableSubscribeRequested(Subscription(id, filter, session.name), kept))
+        self._node.tell(DurableSubscribeRequested(Subscription(id, filter, session.name), policy))
 
     def _id(self, name: str, principal: str) -> str:
         if not _NAME.fullmatch(name):
@@ -149,6 +153,11 @@ class DurableClients:
                 f"'{name}' cannot name a durable subscription; use up to 127 letters, digits, and the signs _ . -"
             )
         return f"{self._prefix}{principal}/{name}" if principal else self._prefix + name
+
+    def _is_of(self, principal: str, id: str) -> bool:
+        """Whether a name in the network is a principal's; that of nobody, where there are none, has no slash in it."""
+        owner, slash, _ = id.removeprefix(self._prefix).partition("/")
+        return owner == principal if slash else not principal
 
     def _known(self, name: str, principal: str) -> str:
         id = self._id(name, principal)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from siftcast.model import Event, Filter, SubscriptionError
+from siftcast.model.showing import shown
 from siftcast.overlays.contract import QueuePolicy
 from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.frames import Letter, Subscribe
@@ -124,4 +125,7 @@ def answered_in(event: ReceivedEvent, call: Callable[[Callable[[], None]], None]
 
 
 def _milliseconds(time: datetime) -> float:
-    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000
+    try:
+        return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000
+    except (ValueError, OverflowError, TypeError):  # pandas' NaT says that it is a datetime
+        raise SubscriptionError(f"since is a time within the years 1 to 9999, not {shown(time)}") from None

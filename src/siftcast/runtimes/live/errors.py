@@ -99,6 +99,12 @@ class NetworkMismatch(LiveError):
     code = "network-mismatch"
 
 
+FINAL_CODES = frozenset({VersionError.code, Unauthorised.code, UntrustedNode.code})
+"""Failures of a connection that calling again would not change."""
+
+FINAL_GREETINGS = FINAL_CODES | {Refused.code}
+"""Answers to a Hello that the same Hello would be given again. One connection too many is not among them."""
+
 _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (

@@ -5,6 +5,14 @@
             await bus.publish({"price": 88})
             assert (await anext(stream))["price"] == 88
 
+Handlers run when they are given a turn; `await bus.settled()` waits until they have dealt with all that was published:
+
+        got = []
+        bus.on("price < 95")(got.append)
+        await bus.publish({"price": 88})
+        await bus.settled()
+        assert len(got) == 1
+
 What a test sees is what production does: the same frames, limits, matcher and errors. There is no socket, no port and
 no file, and everything is gone when the block ends; durable subscriptions are kept until then. `connect` gives further
 buses at the same node.
@@ -17,12 +25,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from siftcast.runtimes.live.client import Bus
+from siftcast.runtimes.live.client import Bus, check_caller
 from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
 from siftcast.runtimes.live.connection import Connection
+from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.memory_store import MemoryStore
 from siftcast.runtimes.live.node import Node
+
+_QUIET_TURNS = 20
+"""What is under way moves on in each turn of the loop; after so many without any change nothing is."""
+_LOOK_S = 0.001
 
 
 def in_process(configuration: str = "", *, token: str | None = None) -> InProcessBus:
@@ -34,13 +47,58 @@ class InProcessBus(Bus):
     """A bus and its node; `connect` gives others at the same node."""
 
     def __init__(self, configuration: str = "", *, token: str | None = None) -> None:
+        check_caller(token, "test", 10.0)
         super().__init__(self._join, "in process", token=token, name="test", timeout_s=10.0)
         self._file = parse_configuration(configuration)
         self._node: Node | None = None
+        self._others: list[Bus] = []
+        self._transports: list[MemoryTransport] = []
 
     def connect(self, name: str = "", *, token: str | None = None) -> Bus:
         """Another bus at the same node, to be entered with `async with`."""
-        return Bus(self._join, "in process", token=token, name=name, timeout_s=10.0)
+        check_caller(token, name, 10.0)
+        bus = Bus(self._join, "in process", token=token, name=name, timeout_s=10.0)
+        self._others.append(bus)
+        return bus
+
+    async def settled(self) -> None:
+        """Waits until all that was published is dealt with by the handlers (`on`) of all buses at this node.
+
+        What handlers publish is waited for as well. An event that a durable subscription refuses comes again, and is
+        waited for until it is a dead letter. Raises what a handler of an ephemeral subscription raised. Streams are
+        not waited for: who reads them knows what was read.
+        """
+        quiet = 0
+        before: object = None
+        while quiet < _QUIET_TURNS:
+            await asyncio.sleep(0 if quiet or before is None else _LOOK_S)
+            for bus in (self, *self._others):
+                for task in bus._tasks:
+                    if task.done() and not task.cancelled():
+                        task.result()
+            now = self._progress()
+            quiet = quiet + 1 if now == before and not self._is_at_work() else 0
+            before = now
+
+    def _progress(self) -> object:
+        """What changes when anything goes on."""
+        if self._node is None:
+            raise ConnectionLost("the bus is not open; use it inside `async with`")
+        handled = [bus._handled for bus in (self, *self._others)]
+        return self._node.published, self._node.sessions.deliveries, handled
+
+    def _is_at_work(self) -> bool:
+        """Whether events are under way, or handlers have some before them."""
+        buses = (self, *self._others)
+        if any(transport.holds_something for transport in self._transports):
+            return True
+        handled = [inbox for bus in buses for inbox in bus._handled_inboxes]
+        if any(bus._handling for bus in buses) or any(inbox.events for inbox in handled):
+            return True
+        names = {inbox.durable for inbox in handled}
+        assert self._node is not None
+        rows = self._node.describe()["subscriptions"] if names - {None} else ()
+        return any(row["waiting"] for row in rows if row.get("durable") in names)
 
     async def __aenter__(self) -> InProcessBus:
         kept: dict[str, bytes] = {}
@@ -67,6 +125,7 @@ class InProcessBus(Bus):
         loop = asyncio.get_running_loop()
         near, far = MemoryTransport(loop, here), MemoryTransport(loop, there)
         near.peer, far.peer = far, near
+        self._transports = [each for each in self._transports if not each.is_closing()] + [near, far]
         there.connection_made(far)
         here.connection_made(near)
 
@@ -83,6 +142,11 @@ class MemoryTransport(asyncio.Transport):
         self._high = 65_536
         self._paused = False
         self._is_closed = False
+
+    @property
+    def holds_something(self) -> bool:
+        """Whether bytes wait here to be read."""
+        return bool(self._arrived) and not self._is_closed
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._high = self._high if high is None else high

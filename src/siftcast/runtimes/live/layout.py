@@ -21,7 +21,7 @@ import msgspec
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import NodeId, Protocol
-from siftcast.overlays.durability import Durable, NotDurableError, Roster
+from siftcast.overlays.durability import Durable, NotDurableError, Roster, Settings
 from siftcast.overlays.schemes import Layout, Scheme, scheme
 from siftcast.overlays.tables import TableFactory
 from siftcast.runtimes.live.configuration import ConfigurationFile, MemberSpec, OverlaySpec
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _NEAR_MS, _FAR_MS = 1.0, 1_000.0
 _ON_ANY_TREE = ("unicast", "match-on-ring")
-_NOT_ON_SOCKETS = ("ideal-multicast", "multicast-based")
+_ON_SOCKETS = ("filter-based", "kyra", "match-early", "broadcast", *_ON_ANY_TREE)
+"""The others need the network's own multicast, or are planned from measured traffic (`clustered`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = Fa
     try:
         protocol = chosen.make(layout, options)(number)
         if durable:
-            protocol = Durable(number, protocol, roster=Roster(names, digest))
+            settings = Settings(kept_bytes_max=file.configuration.limits.kept_bytes_max)
+            protocol = Durable(number, protocol, settings, Roster(names, digest))
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError) as error:
@@ -80,8 +82,8 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme, Any]:
         chosen = scheme(spec.scheme)
     except SiftcastError as error:
         raise file.error("overlay.scheme", str(error)) from None
-    if chosen.name in _NOT_ON_SOCKETS:
-        remedy = "filter-based, kyra and match-early run on sockets"
+    if chosen.name not in _ON_SOCKETS:
+        remedy = f"those that run on sockets are {', '.join(_ON_SOCKETS)}"
         raise file.error("overlay.scheme", f"'{chosen.name}' runs in the simulator only", remedy)
     try:
         return chosen, chosen.configure(spec.options)

@@ -37,6 +37,8 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
+from siftcast.runtimes.live import descriptors
+from siftcast.runtimes.live.accepting import Acceptor, bind
 from siftcast.runtimes.live.carrying import Carrier
 from siftcast.runtimes.live.configuration import ConfigurationFile, check_reach, parse_address
 from siftcast.runtimes.live.connection import Connection, Handler, Outbox, Watch
@@ -57,9 +59,8 @@ from siftcast.runtimes.live.sessions import Session, Sessions
 from siftcast.runtimes.live.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.settling import SettledTables
 from siftcast.runtimes.live.store import Reported, Store
-from siftcast.runtimes.live.tls import HANDSHAKE_WAIT_S, node_tls
+from siftcast.runtimes.live.tls import node_tls
 
-_BACKLOG = 1_024
 _HELLO_WAIT_S = 10.0
 _FAREWELL_S = 1.0
 _SHOWN_MAX = 2_000
@@ -99,7 +100,7 @@ class Node:
         rows_max = configuration.tracing.rows_max
         self._hops = Hops(rows_max, calendar_of_zero()) if rows_max else None
         self._set_aside = SetAside()
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._session_count = 0
         self._connections: set[Connection] = set()
         self._stopped = False
@@ -138,23 +139,29 @@ class Node:
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
         self.open()
-        options: dict[str, Any] = {"backlog": _BACKLOG}
-        if self.tls is not None:
-            options |= {"ssl": self.tls.server, "ssl_handshake_timeout": HANDSHAKE_WAIT_S}
         if listener is not None:
             check_reach(self._file, listener.getsockname()[0])
-            self._server = await self.loop.create_server(self.accept, sock=listener, **options)
+            sockets = [listener]
         else:
             host, port = parse_address(self.configuration.node.listen)
             try:
-                self._server = await self.loop.create_server(self.accept, host, port, **options)
+                sockets = await bind(host, port)
             except OSError as error:
                 remedy = "choose another port as listen in [node], or 0 for one that is free"
                 raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
+        self._acceptor = Acceptor(sockets, self.accept, None if self.tls is None else self.tls.server, self.log)
         self._listens = True
+        self._warn_of_descriptors()
         self.peers.start()
         self._tables.warm_up()
         self.log.info("ready", address=self.address, scheme=self._overlay.scheme, nodes=len(self._overlay.names))
+
+    def _warn_of_descriptors(self) -> None:
+        room, wanted = descriptors.connections_max(), self.configuration.limits.connections_max
+        if room is not None and room < wanted:
+            self.log.warning(
+                "fewer connections than connections_max", connections=room, wanted=wanted, remedy=descriptors.REMEDY
+            )
 
     def open(self) -> None:
         """Gives the protocol what was kept; `start` does so before it listens."""
@@ -175,8 +182,8 @@ class Node:
         if self._restart is not None:
             self._restart.cancel()
             await asyncio.gather(self._restart, return_exceptions=True)
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         await self._end_life("the node stops")
         self._watch.stop()
         if self._recorder is not None:
@@ -239,9 +246,9 @@ class Node:
     @property
     def address(self) -> str:
         """Where the node listens."""
-        if self._server is None:
+        if self._acceptor is None:
             return self.configuration.node.listen
-        host, port = self._server.sockets[0].getsockname()[:2]
+        host, port = self._acceptor.address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     @property
@@ -282,9 +289,12 @@ class Node:
         if self._down:
             connection.abort("the node begins again")  # without words: whoever called tries again
             return
-        limit = self.configuration.limits.connections_max
+        limit, room = self.configuration.limits.connections_max, descriptors.connections_max()
         if len(self._connections) >= limit:
-            raise LiveError(f"the node has {limit:,} connections, which is its limit")
+            said = f"the limit is {limit:,} (connections_max in [limits] of its configuration)"
+            raise LiveError(f"the node has {len(self._connections):,} connections; {said}")
+        if room is not None and len(self._connections) >= room:
+            raise LiveError(f"the node has {room:,} connections, and no room for more; {descriptors.REMEDY}")
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
@@ -298,14 +308,17 @@ class Node:
         return Welcome(VERSION, name, interval_ms, limits.frame_bytes_max, limits.event_bytes_max)
 
     def admit(self, connection: Connection, hello: Hello) -> None:
-        """Takes a client in; raises Unauthorised."""
+        """Takes a client in; raises Unauthorised, Refused if its name is too long, LiveError if it is one too many."""
         rights = self.access.admit(hello, connection.address)
+        limits = self.access.limits_of(rights)
+        limits.check_name(hello.name)
+        limits.check_connections(lambda: self.sessions.count(rights.principal))
         self._session_count += 1
         serial = f"{self.configuration.node.name}.{self._incarnation}.{self._session_count}"
         connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
         connection.send(self.welcome())
         name = hello.name or f"client-{self._session_count}"
-        session = Session(self, connection, name, serial, Guard(rights, self.log, name, connection.address))
+        session = Session(self, connection, name, serial, Guard(rights, limits, self.log, name, connection.address))
         connection.handler = session
         who = {"principal": rights.principal} if rights.principal else {}
         self.log.info("client joined", client=session.name, address=connection.address, **who)

@@ -12,7 +12,8 @@ from itertools import islice
 
 import msgspec
 
-from siftcast.model import Event, EventError
+from siftcast.model import ArgumentError, Event, EventError
+from siftcast.model.showing import shown
 from siftcast.overlays.wire_events import encode_event, encode_fields
 from siftcast.runtimes.live.client_link import ClientLink, Window
 from siftcast.runtimes.live.errors import ConnectionLost
@@ -35,7 +36,7 @@ class Publisher:
 
     async def publish(self, event: AnyEvent, *, durable: bool) -> str:
         """Publishes an event and waits until the node has taken it; returns the event's id."""
-        id, encoded = self.encode(event, durable=durable)
+        id, encoded = self.encode(event, durable=_flag(durable))
         while True:
             link = await self._present()
             try:
@@ -58,7 +59,13 @@ class Publisher:
 
         One that cannot be made or encoded ends it: those before it are published and answered first, and none after it.
         """
-        batch = Window(asyncio.get_running_loop(), durable=durable)
+        if type(window) is not int or window < 1 or not (progress is None or callable(progress)):
+            raise ArgumentError(
+                f"window is a positive whole number, progress a function; not {shown(window)} and {shown(progress)}"
+            )
+        if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable | AsyncIterable):
+            raise EventError(f"publish_many takes many events, not {shown(events)}; see publish")
+        batch = Window(asyncio.get_running_loop(), durable=_flag(durable))
         try:
             if isinstance(events, AsyncIterable):
                 async for event in events:
@@ -128,7 +135,7 @@ class Publisher:
         source = self._source if durable else ""
         if not isinstance(event, Event):
             if not isinstance(event, Mapping):
-                raise EventError(f"an event is a mapping of attributes or an Event, not {type(event).__name__}")
+                raise EventError(f"an event is a mapping of attributes or an Event, not {shown(event)}")
             id = self._next_id()
             return id, encode_fields(id, event, source)
         if event.id and (event.source or not source):
@@ -139,3 +146,9 @@ class Publisher:
     def _next_id(self) -> str:
         self._count += 1
         return f"{self._ids}-{self._count}"
+
+
+def _flag(durable: object) -> bool:
+    if durable is not True and durable is not False:
+        raise ArgumentError(f"durable is True or False, not {shown(durable)}")
+    return durable

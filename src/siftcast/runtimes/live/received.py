@@ -15,8 +15,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
-from siftcast.model import Filter
+from siftcast.model import EventError, Filter
 from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.model.showing import shown
+from siftcast.model.values import is_text
 from siftcast.overlays.wire_events import WireEvent, decode_wire
 
 OVERFLOW_FACTOR = 10
@@ -34,6 +36,11 @@ class ReceivedEvent(WireEvent):
     answers: Callable[[str | None], None] | None = None
     """Who is told None for an acknowledgement, or the reason of a refusal."""
 
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The names of the filters of `subscribe_many` that it satisfies; a stream of one filter names none."""
+        return ()
+
     def ack(self) -> None:
         """Says that the event was dealt with, so that a durable subscription does not deliver it again."""
         if self.answers is not None:
@@ -41,6 +48,8 @@ class ReceivedEvent(WireEvent):
 
     def nack(self, reason: str) -> None:
         """Says that the event could not be dealt with; a durable subscription delivers it again, or sets it aside."""
+        if not is_text(reason):
+            raise EventError(f"the reason of a refusal is text, not {shown(reason)}")
         if self.answers is not None:
             self.answers(reason)
 

@@ -26,6 +26,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.trace import Trace
+from siftcast.runtimes.live.private_files import make_folder
 
 _ROWS_BETWEEN_SETTLING = 50_000
 
@@ -79,7 +80,8 @@ class Recorder:
                 note("peer found", peer, None)
 
     def save(self) -> None:
-        """Writes the trace."""
+        """Writes the trace, which has the content of events in it."""
+        make_folder(self._folder)
         self.trace.save(self._folder)
 
 

@@ -35,13 +35,13 @@ def rescue(path: Path, tail: Mark | None) -> Salvaged:
 
 def finish_rescue(path: Path) -> None:
     """Finishes what a rescue before had begun; raises StoreError."""
-    for file in path.parent.glob(f"{path.name}.rescued-*"):
-        suffix = file.name.removeprefix(f"{path.name}.rescued-")
-        if suffix.isdecimal():
-            try:
+    try:
+        for file in path.parent.glob(f"{path.name}.rescued-*"):
+            suffix = file.name.removeprefix(f"{path.name}.rescued-")
+            if suffix.isdecimal():
                 _install(path, int(suffix))
-            except OSError as error:
-                raise StoreError(f"{path}: {error.strerror}; the node must be able to write there") from None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; the node must be able to write there") from None
 
 
 def files_aside(path: Path) -> list[Path]:

@@ -24,6 +24,7 @@ import secrets
 from dataclasses import dataclass
 
 from siftcast.model import Event, Filter, FilterError
+from siftcast.runtimes.live.client_limits import ClientLimits
 from siftcast.runtimes.live.configuration import ConfigurationFile, PrincipalSpec
 from siftcast.runtimes.live.errors import Forbidden, Unauthorised
 from siftcast.runtimes.live.frames import Hello
@@ -81,6 +82,8 @@ class Access:
         self.token = _own_token(file)
         self._log = log
         self._by_hash: dict[str, Rights] = {}
+        general = file.configuration.limits
+        self._limits = {"": ClientLimits(general)}
         names: set[str] = set()
         for number, spec in enumerate(file.configuration.principal):
             key = f"principal[{number}]"
@@ -93,6 +96,11 @@ class Access:
             if spec.token_hash in self._by_hash:
                 raise file.error(f"{key}.token_hash", "is another principal's too", "give each its own token")
             self._by_hash[spec.token_hash] = _rights(file, key, spec)
+            self._limits[spec.name] = ClientLimits(general, spec.name, spec.limits)
+
+    def limits_of(self, rights: Rights) -> ClientLimits:
+        """How much whoever has these rights may ask for."""
+        return self._limits[rights.principal]
 
     def admit(self, hello: Hello, address: str) -> Rights:
         """The rights of whoever says Hello; raises Unauthorised, and logs it."""
@@ -113,22 +121,24 @@ class Access:
 
 
 class Guard:
-    """Holds one client to its rights, and logs what it was refused: the 1st, 2nd, 4th, 8th … time, with the count.
+    """Holds one client to its rights and limits. What its rights refuse is logged: the 1st, 2nd, 4th, 8th … time.
 
     A client that is refused a thousand times a second must not fill the node's disk with it.
     """
 
-    __slots__ = ("_address", "_client", "_log", "_refusals", "rights")
+    __slots__ = ("_address", "_client", "_log", "_refusals", "limits", "rights")
 
-    def __init__(self, rights: Rights, log: Logger, client: str, address: str) -> None:
+    def __init__(self, rights: Rights, limits: ClientLimits, log: Logger, client: str, address: str) -> None:
         self.rights = rights
+        self.limits = limits
         self._log = log
         self._client = client
         self._address = address
         self._refusals = 0
 
     def publish(self, event: Event) -> None:
-        """Raises Forbidden unless the client may publish this."""
+        """Raises Forbidden unless the client may publish this, and EventError if its id is too long."""
+        self.limits.check_event(event)
         if self.rights.everything:
             return
         try:

@@ -9,7 +9,8 @@ A client that does not read fills its queue (`slow_consumers.queue_bytes_max`). 
     disconnect   the client is told why, and disconnected
     spill        events go to a file up to `spill_bytes_max`, and come from there, in order, before newer ones; what
                  does not fit is dropped
-In all cases a slow client costs the node its queue and no more, and other clients nothing.
+In all cases a slow client costs the node its queue and no more, and other clients nothing. Answers to what a client
+asks are not dropped; one that goes on asking while it reads none of them is disconnected at twice its queue.
 
 Cost of a delivery: about 0.3 µs, and its share of the write.
 """
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from siftcast.model import Event, Filter, Subscription, SubscriptionError
+from siftcast.model import Event, Filter, FilterLimitError, Subscription, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import SubscribeRequested, UnsubscribeRequested
 from siftcast.overlays.wire_events import decode_event, encode_event
@@ -62,11 +63,14 @@ from siftcast.runtimes.live.spill import Spill
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node import Node
 
+_ANSWERS_SHARE = 2
+_KEYS = {"length": "filter_length_max", "nesting": "filter_depth_max", "terms": "filter_terms_max"}
+
 
 class ClientSubscription:
     """A subscription of a connected client."""
 
-    __slots__ = ("connection", "difference", "filter", "id", "number", "session", "tail")
+    __slots__ = ("connection", "difference", "filter", "id", "length", "number", "session", "tail")
     is_durable = False
 
     def __init__(self, session: Session, number: int, id: str, filter: Filter) -> None:
@@ -76,6 +80,8 @@ class ClientSubscription:
         self.tail, self.difference = delivery_tail(number)
         self.id = id
         self.filter = filter
+        self.length = 0
+        """How many characters the filter had as the client wrote it."""
 
     def resume(self) -> None:
         """There is room again on the connection."""
@@ -100,6 +106,10 @@ class Sessions:
     def discard(self, id: str) -> None:
         """Forgets an id."""
         self._by_id.pop(id, None)
+
+    def count(self, principal: str) -> int:
+        """How many clients a principal has."""
+        return sum(session.guard.rights.principal == principal for session in self.open)
 
     def deliver(self, event: Event, ids: Sequence[str]) -> None:
         """Hands an event to the clients behind ids."""
@@ -176,6 +186,7 @@ class Session:
         self._sessions = node.sessions
         self._serial = serial
         self._subscriptions: dict[int, ClientSubscription] = {}
+        self._filters_length = 0
         self._accepted: list[int] = []
         self._dropped = 0
         self._spill: Spill | None = None
@@ -194,6 +205,8 @@ class Session:
 
     def frame_received(self, frame: Frame) -> None:
         kind = type(frame)
+        if self.connection.is_full:
+            self._check_answers()
         if kind is Publish:
             self._publish(frame)  # type: ignore[arg-type]
         elif kind is Heartbeat:
@@ -204,10 +217,26 @@ class Session:
         elif kind in self._requests:
             try:
                 self._requests[kind](frame)
+            except SlowConsumer:
+                raise
             except SiftcastError as error:
                 self.connection.send(Failure(frame.request, error.code, str(error)))  # type: ignore[attr-defined]
         else:
             raise FrameError(f"a client does not send {kind.__name__} at this point")
+
+    def _check_answers(self) -> None:
+        """Raises SlowConsumer if too many answers wait for a client that asks and does not read."""
+        limit = _ANSWERS_SHARE * self._sessions.slow.queue_bytes_max
+        if self.connection.queued_bytes > limit:
+            raise SlowConsumer(
+                f"more than {limit:,} bytes of answers wait to be read; read them before asking for more "
+                "(queue_bytes_max in [slow_consumers] of the node's configuration)"
+            )
+
+    def _prepare_large_answer(self) -> None:
+        """Before an answer that is large for a small question: has those before it counted, though they are new."""
+        self.connection.flush()
+        self._check_answers()
 
     def _publish(self, frame: Publish) -> None:
         try:
@@ -249,23 +278,33 @@ class Session:
             raise SubscriptionError(f"subscription {frame.subscription} exists already; replace it, or choose another")
         if not 0 <= frame.subscription <= SUBSCRIPTION_MAX:
             raise SubscriptionError(f"subscriptions are numbered from 0 to {SUBSCRIPTION_MAX:,}")
-        limit = self._node.configuration.limits.subscriptions_max
-        if len(self._subscriptions) >= limit:
-            raise SubscriptionError(f"a client may have {limit:,} subscriptions")
-        filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
-        self.guard.subscribe(filter_)
+        self.guard.limits.check_subscriptions(len(self._subscriptions) + 1)
+        filter_ = self._filter(frame.filter, 0)
         if frame.durable is not None:
             self._node.durable_clients().subscribe(self, frame, filter_)
             return
         id = f"{self._serial}.{frame.subscription}"
         subscription = ClientSubscription(self, frame.subscription, id, filter_)
-        self.hold(subscription)
+        self.hold(subscription, len(frame.filter))
         self._sessions.add(subscription)
         self._node.tell(SubscribeRequested((Subscription(id, filter_, self.name),)))
         self.confirm_subscription(frame.request)
 
-    def hold(self, subscription: ClientSubscription) -> None:
-        """Has a number of this client stand for a subscription."""
+    def _filter(self, text: str, before: int) -> Filter:
+        """A filter of the client, in place of one of `before` characters; raises FilterError, or what its limits do."""
+        self.guard.limits.check_filters(self._filters_length - before + len(text))
+        try:
+            filter_ = Filter.parse(text, limits=self._node.filter_limits)
+        except FilterLimitError as error:
+            error.args = (f"{error} ({_KEYS[error.what]} in [limits] of the node's configuration)",)
+            raise
+        self.guard.subscribe(filter_)
+        return filter_
+
+    def hold(self, subscription: ClientSubscription, length: int) -> None:
+        """Has a number of this client stand for a subscription, whose filter has so many characters."""
+        subscription.length = length
+        self._filters_length += length
         self._subscriptions[subscription.number] = subscription
         self.has_several = len(self._subscriptions) > 1
 
@@ -277,6 +316,7 @@ class Session:
         """Frees the number of a subscription."""
         if self.holds(subscription):
             del self._subscriptions[subscription.number]
+            self._filters_length -= subscription.length
             self.has_several = len(self._subscriptions) > 1
 
     def lose(self, subscription: ClientSubscription, error: SiftcastError) -> None:
@@ -291,8 +331,9 @@ class Session:
 
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
-        filter_ = Filter.parse(frame.filter, limits=self._node.filter_limits)
-        self.guard.subscribe(filter_)
+        filter_ = self._filter(frame.filter, subscription.length)
+        self._filters_length += len(frame.filter) - subscription.length
+        subscription.length = len(frame.filter)
         if subscription.is_durable:
             self._node.durable_clients().replace(subscription, filter_, lambda why: self._replaced(frame, why))
             return
@@ -330,6 +371,7 @@ class Session:
         self.confirm_subscription(frame.request)
 
     def _read_dead_letters(self, frame: ReadDeadLetters) -> None:
+        self._prepare_large_answer()
         self.connection.send(self._node.durable_clients().dead_letters(frame, self.guard.rights.principal))
 
     def _known(self, number: int) -> ClientSubscription:
@@ -339,10 +381,12 @@ class Session:
         return subscription
 
     def _inquire(self, frame: Inquire) -> None:
+        self._prepare_large_answer()
         self._node.inquiries.ask(self.connection, self.guard, frame)
 
     def _describe(self, frame: Describe) -> None:
         self.guard.see()
+        self._prepare_large_answer()
         self.connection.send(Description(frame.request, self._node.describe()))
 
     # -- a client that is slow -----------------------------------------------------------------------
@@ -368,7 +412,10 @@ class Session:
         if self._spill is None:
             folder = self._sessions.spill_folder
             assert folder is not None, "the configuration names a folder where the policy is to spill"
-            self._spill = Spill(folder, self._sessions.slow.spill_bytes_max)
+            try:
+                self._spill = Spill(folder, self._sessions.slow.spill_bytes_max)
+            except OSError:  # as without room for a file; the next delivery tries again
+                return False
         kept = self._spill.put(frame)
         self.connection.hold(len(self._spill) > 0)
         return kept

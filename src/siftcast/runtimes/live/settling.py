@@ -2,23 +2,21 @@
 
 An engine keeps new subscriptions aside and asks them one by one, 0.2 µs each for every event, until there are enough of
 them to be worth an index. Between two bursts of subscriptions a node has time, so it has its tables settled
-`QUIET_MS` after the last change. An index needs compiled kernels, which take a second to load; until a thread has done
-so (`warm_up`), a node serves without an index. Tables beyond `ENTRIES_MAX` are left to the engine: to join a million
-entries takes seconds, in which the node would serve nobody.
+`QUIET_MS` after the last change. An index needs kernels, which take half a second to load, and ten to compile on a
+machine that has never seen them; until a thread has done so (`warm_up`), a node serves without an index. Tables beyond
+`ENTRIES_MAX` are left to the engine: to join a million entries takes seconds, in which the node would serve nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import suppress
 
-from siftcast.matching import Matcher
+from siftcast.matching import Matcher, prepare
 from siftcast.model import Filter
 
 QUIET_MS = 20.0
 ENTRIES_MAX = 50_000
-KERNEL_THREAD = "siftcast-kernels"
 
 
 class SettledTables:
@@ -35,12 +33,10 @@ class SettledTables:
         return _Table(self)
 
     def warm_up(self) -> None:
-        """Has the kernels loaded in a thread, and then settles what was added meanwhile."""
-        # Not in the loop's executor: the first time on a machine takes a minute, and a node must be able to stop.
-        threading.Thread(target=self._load, name=KERNEL_THREAD, daemon=True).start()
+        """Has the kernels made ready by a thread, and then settles what was added meanwhile."""
+        prepare(self._call_loop)
 
-    def _load(self) -> None:
-        load_kernels()
+    def _call_loop(self) -> None:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             self._loop.call_soon_threadsafe(self._warmed)
 
@@ -86,13 +82,3 @@ class _Table(Matcher):
 
     def __eq__(self, other: object) -> bool:
         return self is other
-
-
-def load_kernels() -> None:
-    """Has the compiled kernels loaded; takes a second, in which other threads can work."""
-    for text in ("price < 95 AND symbol = 'IBM'", "symbol = 'IBM' OR NOT price BETWEEN 1 AND 2"):
-        matcher = Matcher()
-        matcher.add("example", text)
-        matcher.settle()
-        matcher.match({"price": 88.0, "symbol": "IBM"})
-        matcher.match_any({"price": 88.0, "symbol": "IBM"})

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from siftcast.runtimes.live.errors import DamagedFrame
 from siftcast.runtimes.live.framing import HEADER_BYTES, size_in
+from siftcast.runtimes.live.private_files import make_folder
 
 
 class Spill:
     """A queue of bytes in a file."""
 
     def __init__(self, folder: Path, bytes_max: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # open until `close`
         self._bytes_max = bytes_max
         self._start = 0

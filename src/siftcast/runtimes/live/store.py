@@ -27,6 +27,7 @@ import apsw
 from siftcast.runtimes.live.errors import StoreError
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.marks import FORMAT, Mark, checksum
+from siftcast.runtimes.live.private_files import is_open_to_others, make_folder, narrow
 from siftcast.runtimes.live.rescue import files_aside, finish_rescue, rescue
 from siftcast.runtimes.live.salvage import Salvaged
 from siftcast.runtimes.live.store_file import (
@@ -71,7 +72,7 @@ class Store:
     def open(self) -> dict[str, bytes]:
         """Opens the file or makes it, and returns what it holds; raises StoreError."""
         try:
-            _make_folder(self._path.parent)
+            self._prepare_folder()
         except OSError as error:
             raise StoreError(f"{self._path.parent}: {error.strerror}; name another folder as data in [node]") from None
         self._tail = Tail(self._path.with_suffix(".tail"))
@@ -111,6 +112,19 @@ class Store:
             self._tail = None
 
     # -- opening -------------------------------------------------------------------------------------
+
+    def _prepare_folder(self) -> None:
+        """Makes the folder, if there is none, and waits until it is on disk; what is in it is for this account only."""
+        folder = self._path.parent
+        for made in make_folder(folder):
+            sync_folder(made.parent)
+        for file in folder.glob(f"{self._path.stem}.*"):  # also what was set aside
+            narrow(file)
+        if is_open_to_others(folder):
+            remedy = f"chmod 700 {folder}"
+            self._log.warning(
+                "data folder is open to other accounts of this machine", folder=str(folder), remedy=remedy
+            )
 
     def _open(self, tail: Tail) -> Opened:
         finish_rescue(self._path)
@@ -250,11 +264,3 @@ def _known_of(damage: Damage, salvaged: Salvaged, tail: Mark | None) -> dict[str
         facts["lost"] = len(salvaged.lost)
         facts["lost_keys"] = [key[:_KEY_SHOWN] for key in salvaged.lost[:_LOST_SHOWN]]
     return facts
-
-
-def _make_folder(folder: Path) -> None:
-    """Makes a folder and those above it, and waits until they are on disk."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    for each in missing:
-        sync_folder(each.parent)

@@ -31,6 +31,7 @@ import apsw
 
 from siftcast.runtimes.live.errors import StoreError
 from siftcast.runtimes.live.marks import FORMAT, Mark, Sums, checksum, format_in, new_mark, unpack
+from siftcast.runtimes.live.private_files import make_file as make_private_file
 from siftcast.runtimes.live.salvage import ABOUT_PAGE, last_number_in_log
 from siftcast.runtimes.live.sqlite_pages import PAGE_BYTES, has_commit, log_path
 
@@ -172,6 +173,7 @@ def _make(path: Path) -> Opened:
 
 
 def _connect(path: Path) -> apsw.Connection:
+    make_private_file(path)  # SQLite gives its log the rights of the file, so it need not be told about that
     database = apsw.Connection(str(path))
     database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     database.set_busy_timeout(1_000)

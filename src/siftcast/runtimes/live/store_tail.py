@@ -19,6 +19,7 @@ from pathlib import Path
 
 from siftcast.runtimes.live.errors import StoreError
 from siftcast.runtimes.live.marks import MARK_BYTES, Mark, unpack
+from siftcast.runtimes.live.private_files import FILE_MODE
 
 try:
     import fcntl
@@ -40,7 +41,8 @@ class Tail:
         self.mark: Mark | None = None
         self.unreadable = 0
         try:
-            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+b", 0)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), FILE_MODE)
+            self._file = os.fdopen(handle, "r+b", 0)
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}; the node must be able to write there") from None
         try:

@@ -24,6 +24,7 @@ from siftcast.runtimes.live.client import BUFFER, Bus, EventHandler, connect
 from siftcast.runtimes.live.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.event_trace import EventTrace
+from siftcast.runtimes.live.many import ManyFilters
 from siftcast.runtimes.live.publishing import AnyEvent
 from siftcast.runtimes.live.reach import Reach
 from siftcast.runtimes.live.received import EventStream, ReceivedEvent
@@ -33,7 +34,12 @@ T = TypeVar("T")
 
 
 def connect_sync(
-    url: str, *, token: str | None = None, tls: Trust | None = None, name: str = "", timeout_s: float = 10.0
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    tls: Trust | None = None,
+    name: str = "",
+    timeout_s: float = 10.0,
 ) -> SyncBus:
     """A bus at `siftcast://host:port`, to be entered with `with`; what it takes is what `connect` takes."""
     return SyncBus(connect(url, token=token, tls=tls, name=name, timeout_s=timeout_s))
@@ -96,6 +102,17 @@ class SyncBus:
         async def open_stream() -> EventStream:
             stream = self._bus.subscribe(filter, durable, start=start, since=since, policy=policy, buffer=buffer)
             return await stream.ready()
+
+        return SyncStream(self, self.run(open_stream()))
+
+    def subscribe_many(self, filters: ManyFilters, *, buffer: int = BUFFER) -> SyncStream:
+        """One stream for many filters, each event once, with the names of those it satisfies as `matched`.
+
+        All of them stand when this returns, or none: what is wrong with one is told with its number and name.
+        """
+
+        async def open_stream() -> EventStream:
+            return await self._bus.subscribe_many(filters, buffer=buffer).ready()
 
         return SyncStream(self, self.run(open_stream()))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from siftcast.model.showing import shown, shown_path
 from siftcast.runtimes.live.configuration import ConfigurationFile
 from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import LiveError, UntrustedNode
@@ -62,10 +63,14 @@ def client_context(trust: Trust) -> ssl.SSLContext:
     """A context that checks certificates and host names; raises LiveError if the file cannot be used."""
     if isinstance(trust, ssl.SSLContext):
         return trust
+    if not isinstance(trust, bool | str | Path):
+        raise LiveError(f"tls is a file of certificates, an SSLContext or True, not {shown(trust)}")
     try:
         context = ssl.create_default_context(cafile=None if isinstance(trust, bool) else str(trust))
     except (OSError, ValueError) as error:
-        raise LiveError(f"{trust}: no certificates of authorities: {_words(error)}; a PEM file is wanted") from None
+        raise LiveError(
+            f"{shown_path(trust)}: no certificates of authorities: {_words(error)}; a PEM file is wanted"
+        ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 

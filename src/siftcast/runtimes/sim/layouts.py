@@ -73,7 +73,7 @@ def _forecast(measured: Measurements) -> _Forecast:
         known = f"those with a domain are {', '.join(names)}" if names else "none of its attributes has a domain"
         raise ValueError(f"the content of '{measured.workload.name}' cannot be cut along '{wanted}': {known}")
     axis = names.index(wanted)
-    places = places_of(space.axes[axis], measured.workload.events[wanted].combine_chunks())
+    places = places_of(space.axes[axis], measured.workload.values(wanted))
     inside = places[~np.isnan(places)]
     quantiles = np.quantile(inside, np.linspace(0, 1, _CELLS)).tolist() if len(inside) else []
     filters = tuple(Filter.parse(text) for text in measured.workload.subscriptions["filter"].to_pylist())

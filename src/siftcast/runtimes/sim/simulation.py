@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from siftcast.matching.matcher import collector_paused
+from siftcast.matching.collector import collector_paused
 from siftcast.model import Event, Subscription
 from siftcast.overlays.contract import (
     Accept,

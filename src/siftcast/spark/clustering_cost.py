@@ -22,9 +22,10 @@ from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
 from siftcast.planning.clustering import FalsePositives, false_positives
-from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.attributes import attribute_columns
+from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
 from siftcast.spark.matched_numbers import Integers, match_numbers, subscription_ids
-from siftcast.spark.places import placed
+from siftcast.spark.places import placed, under_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,14 @@ def cluster_cost(
     clusters: DataFrame,
     *,
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> FalsePositives:
     """Messages sent and wanted when every event goes to whole clusters (`subscription_id`, `cluster`).
 
     Names of clusters may be numbers or texts; null and negative numbers are no cluster.
     """
-    if not isinstance(subscriptions, CompiledSubscriptions):
-        subscriptions = compile_subscriptions(subscriptions, schema=schema, engine=engine)
-    subscriptions.check()
+    compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     for name in ("subscription_id", "cluster"):
         if name not in clusters.columns:
             raise DataError(f"clusters need a column '{name}'; they have {', '.join(clusters.columns) or 'none'}")
@@ -73,19 +73,20 @@ def cluster_cost(
     ).toArrow()
     if len(pc.unique(table["id"])) != table.num_rows:
         raise DataError("a subscription is in these clusters twice; each must have one row")
-    ids = subscription_ids(subscriptions.shipment.load())
+    ids = subscription_ids(compiled.shipment.load())
     place = pc.index_in(ids, value_set=table["id"].combine_chunks())
     names = table["cluster"].combine_chunks().take(place).dictionary_encode()
     labels = pc.fill_null(names.indices, -1).to_numpy(zero_copy_only=False)
-    return labels_cost(events, subscriptions, {"clusters": labels.astype(np.int64)})["clusters"]
+    return labels_cost(events, compiled, {"clusters": labels.astype(np.int64)})["clusters"]
 
 
 def labels_cost(
     events: DataFrame, subscriptions: CompiledSubscriptions, labelings: Mapping[str, Integers]
 ) -> dict[str, FalsePositives]:
     """The same for several clusterings at once, given as a label for each subscription by its number."""
-    names = events.columns
     shipment = subscriptions.shipment
+    chosen = attribute_columns(events.schema, shipment.attributes)
+    names = list(chosen)
     known = {name: np.where(labels < 0, labels.max(initial=-1) + 1, labels) for name, labels in labelings.items()}
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,7 +100,8 @@ def labels_cost(
             {"name": list(known), "sent": list(sent.values()), "wanted": list(wanted.values())}
         )
 
-    parts = placed(events).mapInArrow(count, "name string, sent bigint, wanted bigint")
+    asked = placed(events).select(*under_places(chosen.values()))
+    parts = asked.mapInArrow(count, "name string, sent bigint, wanted bigint")
     sums = parts.groupBy("name").agg(fn.sum("sent").alias("sent"), fn.sum("wanted").alias("wanted")).collect()
     found = {row["name"]: FalsePositives(row["sent"], row["wanted"]) for row in sums}
     return {name: found.get(name, FalsePositives(0, 0)) for name in known}

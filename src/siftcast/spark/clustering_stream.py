@@ -35,10 +35,10 @@ from siftcast.model import ClusteringError, DataError, Schema
 from siftcast.planning.clustering import SubscriptionClusters
 from siftcast.planning.clustering.estimator import THRESHOLD
 from siftcast.planning.clustering.matched_events import RECENT
-from siftcast.spark.cluster_cost import labels_cost
 from siftcast.spark.cluster_state import ClusterState, StateFolder, labels_of, with_matches, write_again
 from siftcast.spark.clustering import cluster_table
-from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.clustering_cost import labels_cost
+from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.intake import Intake, as_intake, good_rows
 from siftcast.spark.matched_numbers import subscription_ids
@@ -126,6 +126,7 @@ def cluster_stream(
     seed: int = 0,
     order_by: str | None = None,
     schema: Schema | None = None,
+    strict: bool = True,
     engine: str = "auto",
 ) -> ClusterStream:
     """Starts to keep clusters of `subscriptions` up to date with a stream of events.
@@ -145,8 +146,7 @@ def cluster_stream(
     template = SubscriptionClusters(
         k, method=method, similarity=similarity, dimensions=dimensions, landmarks=landmarks, seed=seed
     )
-    compiled = compile_subscriptions(subscriptions, schema=schema, engine=engine)
-    compiled.check()
+    compiled = compiled_for(taken.good, subscriptions, strict=strict, schema=schema, engine=engine)
     template.check(compiled.used)
     order_column(taken.good, order_by)
     into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
