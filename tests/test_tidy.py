@@ -199,6 +199,13 @@ def find_global_randomness(path: PurePosixPath, text: str) -> Iterator[Offence]:
                 yield node.lineno, f"{name}: draw from a seeded generator handed over at construction"
 
 
+def find_scheme_names(path: PurePosixPath, text: str) -> Iterator[Offence]:
+    names = {each.stem.replace("_", "-") for each in (ROOT / "src/siftcast/schemes").glob("*.py")}
+    for node in ast.walk(parse(path, text)):
+        if isinstance(node, ast.Constant) and node.value in names:
+            yield node.lineno, f"{node.value!r}: a scheme says itself what a runtime must know about it"
+
+
 def is_check(node: ast.AST) -> bool:
     if isinstance(node, ast.Assert):
         return not isinstance(node.test, ast.Constant)
@@ -320,6 +327,14 @@ RULES = [
             "import time\ndef f(clock=time.time): ...",
         ),
         good="import time\nfrom datetime import datetime\nx = datetime.fromisoformat(s), time.perf_counter()",
+    ),
+    Rule(
+        name="runtimes name no scheme",
+        select=lambda path: is_source(path) and path.parts[2] == "runtimes",
+        find=find_scheme_names,
+        bad=('if scheme == "kyra": ...', 'known = ("match-early",)'),
+        good='"""Runs kyra."""\nx = "multicast"',
+        at="src/siftcast/runtimes/live/layout.py",
     ),
     Rule(
         name="a test can fail",

@@ -14,7 +14,7 @@ from time import perf_counter
 
 from benchmarks.exactness import check_equal
 from benchmarks.live.load import HEADLINE
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client import connect
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.node import run as run_loop

@@ -41,11 +41,10 @@ if TYPE_CHECKING:
         WorkloadError,
     )
     from siftcast.model.toml_files import TomlFileError as TomlFileError
-    from siftcast.overlays.contract import QueuePolicy as QueuePolicy
+    from siftcast.overlays.durability.contract import QueuePolicy as QueuePolicy
     from siftcast.overlays.durability.errors import NotDurableError as NotDurableError
     from siftcast.overlays.durability.errors import RestoreError as RestoreError
     from siftcast.overlays.reuse import ReuseUnsafeError as ReuseUnsafeError
-    from siftcast.overlays.schemes import SchemeError as SchemeError
     from siftcast.runtimes.live.client import Bus as Bus
     from siftcast.runtimes.live.client import connect as connect
     from siftcast.runtimes.live.errors import ConfigurationError as ConfigurationError
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.sync_client import connect_sync as connect_sync
     from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
     from siftcast.runtimes.sim.errors import SimulationError as SimulationError
+    from siftcast.schemes.contract import SchemeError as SchemeError
     from siftcast.spark.errors import SparkError as SparkError
 
 __version__ = "0.1.0"
@@ -84,10 +84,10 @@ _LATER = {
             "TopologyFileError", "UnderlayError", "WorkloadError",
         ),
         "siftcast.model.toml_files": ("TomlFileError",),
-        "siftcast.overlays.contract": ("QueuePolicy",),
+        "siftcast.overlays.durability.contract": ("QueuePolicy",),
         "siftcast.overlays.durability.errors": ("NotDurableError", "RestoreError"),
         "siftcast.overlays.reuse": ("ReuseUnsafeError",),
-        "siftcast.overlays.schemes": ("SchemeError",),
+        "siftcast.schemes.contract": ("SchemeError",),
         "siftcast.runtimes.live.client": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",

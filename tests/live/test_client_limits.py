@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import siftcast
 from siftcast import Event
 from siftcast.model import EventError, FilterError, SubscriptionError
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client_limits import ClientLimits
 from siftcast.runtimes.live.configuration import LimitSpec, PrincipalLimitSpec
 from siftcast.runtimes.live.errors import ConnectionLost

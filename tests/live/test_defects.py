@@ -14,38 +14,40 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.overlays.contract import (
-    Accept,
     CancelTimer,
-    DeadLetter,
     Deliver,
-    DurableSubscribeRequested,
     Effect,
-    Expire,
     InferRoute,
     MeasureDelay,
     MessageReceived,
-    Offer,
-    OfferRefused,
-    OffersAcknowledged,
     PeerFound,
     PeerLost,
     Persist,
     PersistAll,
     Persisted,
     PublishRequested,
-    QueuePolicy,
     Refuse,
     Report,
     SendMessage,
     SetTimer,
     Stimulus,
-    SubscriberAttached,
-    SubscriberDetached,
     SubscribeRequested,
     TimerFired,
     UnsubscribeRequested,
 )
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import (
+    Accept,
+    DeadLetter,
+    DurableSubscribeRequested,
+    Expire,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
+    QueuePolicy,
+    SubscriberAttached,
+    SubscriberDetached,
+)
 from siftcast.overlays.durability.relaying import RESEND_TIMER
 from siftcast.runtimes.live.errors import ConnectionLost, Refused
 from siftcast.runtimes.live.node import Node

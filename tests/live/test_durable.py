@@ -13,7 +13,7 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.model import SubscriptionError
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused, Superseded
 from siftcast.runtimes.live.memory_store import MemoryStore
 from siftcast.runtimes.live.node import Node

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from siftcast.overlays.schemes import SchemeError, scheme, schemes
 from siftcast.overlays.trace import Trace
 from siftcast.planning import minimum_spanning_tree
 from siftcast.runtimes.sim import ScenarioError, execute, judge, load_scenario, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import exactly_once
 from siftcast.runtimes.sim.drawing import draw, place_servers
-from siftcast.runtimes.sim.layouts import graph_around
+from siftcast.schemes import SchemeError, scheme, schemes
+from siftcast.schemes.tree_plan import graph_around
 from siftcast.underlay import BalancedTree
 
 SMALL = """
@@ -200,7 +200,7 @@ def test_scenario_errors_survive_a_process_border():
 
 
 def test_schemes_know_their_names_and_options():
-    with pytest.raises(SchemeError, match="there are filter-based"):
+    with pytest.raises(SchemeError, match="there are broadcast, clustered"):
         scheme("zzz")
     with pytest.raises(SchemeError, match="options: none"):
         scheme("broadcast").configure({"x": 1})
@@ -212,14 +212,14 @@ def test_schemes_know_their_names_and_options():
 def test_graphs_have_the_tree_and_the_shortest_links_besides():
     underlay = BalancedTree(depth=3, branching=2).build().routers_as_servers()
     tree = minimum_spanning_tree(underlay.latencies_ms)
-    graph = graph_around(tree, underlay, 1)
+    graph = graph_around(tree, underlay.latencies_ms, 1)
     assert all(b in graph.neighbours[a] for a, b in tree.edges)
     assert all(len(graph.neighbours[node]) > len(tree.neighbours[node]) for node in tree.nodes)
 
 
 def test_the_picture_shows_servers_links_and_the_numbered_hops_of_an_event():
     done = run(SMALL)
-    trace, edges = done.simulation.trace, done.layout.tree.edges
+    trace, edges = done.simulation.trace, done.edges
     event = next(iter(trace.events))
     picture = draw(done.underlay.latencies_ms, edges, title="a < b", trace=trace, event=event)
     root = ElementTree.fromstring(picture)

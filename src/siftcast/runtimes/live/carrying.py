@@ -21,17 +21,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from siftcast.overlays.contract import (
-    Accept,
     CancelTimer,
-    DeadLetter,
     DelayMeasured,
     Deliver,
     Effect,
     Effects,
-    Expire,
     InferRoute,
     MeasureDelay,
-    Offer,
     Persist,
     PersistAll,
     PersistFailed,
@@ -43,6 +39,7 @@ from siftcast.overlays.contract import (
     Spent,
     TimerFired,
 )
+from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
 from siftcast.runtimes.live.durable_clients import DurableClients
 from siftcast.runtimes.live.errors import LiveError, StoreError
 from siftcast.runtimes.live.memory_store import Keeper

@@ -32,7 +32,7 @@ from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client_link import ClientLink
 from siftcast.runtimes.live.configuration import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.durable_inbox import DeadLetter, DurableInbox

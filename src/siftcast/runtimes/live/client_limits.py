@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from siftcast.model import Event, EventError, SubscriptionError
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.configuration import LimitSpec, PrincipalLimitSpec
 from siftcast.runtimes.live.errors import LiveError, Refused
 

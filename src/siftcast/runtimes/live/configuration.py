@@ -22,6 +22,7 @@ from siftcast.overlays.wire_events import EventLimits
 from siftcast.runtimes.live.connection import QUEUE_BYTES_MAX
 from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.frames import FRAME_BYTES_MAX
+from siftcast.schemes import DEFAULT_SCHEME
 
 DEFAULT_PORT = 7007
 Positive = Annotated[int, Meta(ge=1)]
@@ -110,7 +111,7 @@ class MemberSpec(Spec, frozen=True, kw_only=True):
 class OverlaySpec(Spec, frozen=True, kw_only=True):
     """The network this node is part of. All its nodes must say the same here."""
 
-    scheme: str = "filter-based"
+    scheme: str = DEFAULT_SCHEME
     options: dict[str, Any] = {}
     schema: str | None = None
     links: list[tuple[str, str]] = []

@@ -19,20 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from siftcast.model import Event, Filter, Subscription, SubscriptionError
-from siftcast.overlays.contract import (
+from siftcast.overlays.contract import PublishRequested, UnsubscribeRequested
+from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import (
     DeadLetter,
     DurableSubscribeRequested,
     Expire,
     Offer,
     OfferRefused,
     OffersAcknowledged,
-    PublishRequested,
     QueuePolicy,
     SubscriberAttached,
     SubscriberDetached,
-    UnsubscribeRequested,
 )
-from siftcast.overlays.durability import Durable
 from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import Refused, Superseded

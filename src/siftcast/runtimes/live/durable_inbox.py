@@ -16,7 +16,7 @@ from functools import partial
 
 from siftcast.model import Event, Filter, SubscriptionError
 from siftcast.model.showing import shown
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.wire_events import decode_event
 from siftcast.runtimes.live.frames import Letter, Subscribe
 from siftcast.runtimes.live.received import AnswerableEvent, AnswerLine, Inbox, ReceivedEvent

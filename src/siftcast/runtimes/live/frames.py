@@ -27,7 +27,7 @@ from zlib import crc32
 
 import msgspec
 
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.framing import HEADER_BYTES, difference_of, framed, header_number
 

@@ -25,12 +25,12 @@ from siftcast.overlays.contract import (
     Message,
     MessageReceived,
     NodeId,
-    Offer,
     PublishRequested,
     Refuse,
     SendMessage,
     Stimulus,
 )
+from siftcast.overlays.durability.contract import Offer
 
 ID_LENGTH_MAX = 256
 NAMED_MAX = 10

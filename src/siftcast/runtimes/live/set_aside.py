@@ -12,17 +12,19 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from siftcast.overlays.contract import (
-    DurableSubscribeRequested,
     Effect,
     MessageReceived,
-    OfferRefused,
-    OffersAcknowledged,
     PublishRequested,
     Refuse,
     Stimulus,
-    SubscriberAttached,
     SubscribeRequested,
     UnsubscribeRequested,
+)
+from siftcast.overlays.durability.contract import (
+    DurableSubscribeRequested,
+    OfferRefused,
+    OffersAcknowledged,
+    SubscriberAttached,
 )
 
 STOPS_MAX = 3

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from siftcast.model.filter import AnyFilter
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client import BUFFER, Bus, EventHandler, connect
 from siftcast.runtimes.live.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.errors import ConnectionLost

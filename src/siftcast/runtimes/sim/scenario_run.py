@@ -20,16 +20,17 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
-from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested, QueuePolicy
+from siftcast.overlays.contract import AdvertiseRequested, PublishRequested
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
-from siftcast.overlays.schemes import Factory, Layout, scheme
 from siftcast.runtimes.sim.clients import DurableClient
-from siftcast.runtimes.sim.layouts import Measurements, lay_out, server_of
+from siftcast.runtimes.sim.parties import server_of
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
+from siftcast.schemes import Factory, Forecast, Ground, Scheme, scheme
 from siftcast.underlay import (
     BalancedTree,
     Network,
@@ -56,11 +57,17 @@ class ScenarioRun:
     file: ScenarioFile
     seed: int
     underlay: Underlay
-    layout: Layout
+    scheme: Scheme[Any, Any]
+    plan: Any
     workload: Workload
     simulation: Simulation
     subscriptions: dict[int, list[Subscription]]
     state_after_subscribing: list[int] = field(default_factory=list)
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """The links of the overlay."""
+        return self.scheme.edges(self.plan, range(self.underlay.servers))
 
     @property
     def is_durable(self) -> bool:
@@ -79,26 +86,37 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
-    measured = Measurements(underlay, workload, options, np.random.default_rng(plan_seed))
-    layout = _guard(file, "scheme.options", lambda: lay_out(chosen, measured, MatcherPool().table))
+    wanted = [
+        (
+            server_of(row["subscriber"], underlay.servers),
+            Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"]),
+        )
+        for row in workload.subscriptions.to_pylist()
+    ]
+    ground = Ground(
+        underlay.latencies_ms,
+        np.random.default_rng(plan_seed),
+        schema=workload.schema,
+        forecast=Forecast(wanted, workload.attributes()),
+    )
+    plan = _guard(file, "scheme.options", lambda: chosen.plan(ground, options))
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
     simulation = _guard(
         file,
         "scheme.options",
         lambda: Simulation(
             range(underlay.servers),
-            _nodes(chosen.make(layout, options), file),
+            _nodes(chosen.nodes(plan, options, MatcherPool().table), file),
             underlay,
             seed=fault_seed,
             faults=faults,
         ),
     )
-    wanted: dict[int, list[Subscription]] = {}
-    for row in workload.subscriptions.to_pylist():
-        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"])
-        wanted.setdefault(server_of(row["subscriber"], underlay.servers), []).append(item)
-    run = ScenarioRun(file, seed, underlay, layout, workload, simulation, wanted)
-    if getattr(options, "advertisements", False):
+    homes: dict[int, list[Subscription]] = {}
+    for server, item in wanted:
+        homes.setdefault(server, []).append(item)
+    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes)
+    if chosen.advertises(options):
         _advertise(run)
     return run
 
