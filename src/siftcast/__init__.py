@@ -45,8 +45,12 @@ if TYPE_CHECKING:
     from siftcast.overlays.durability.errors import NotDurableError as NotDurableError
     from siftcast.overlays.durability.errors import RestoreError as RestoreError
     from siftcast.overlays.reuse import ReuseUnsafeError as ReuseUnsafeError
-    from siftcast.runtimes.live.client import Bus as Bus
-    from siftcast.runtimes.live.client import connect as connect
+    from siftcast.runtimes.live.client.bus import Bus as Bus
+    from siftcast.runtimes.live.client.bus import connect as connect
+    from siftcast.runtimes.live.client.received import EventStream as EventStream
+    from siftcast.runtimes.live.client.received import ReceivedEvent as ReceivedEvent
+    from siftcast.runtimes.live.client.sync_bus import SyncBus as SyncBus
+    from siftcast.runtimes.live.client.sync_bus import connect_sync as connect_sync
     from siftcast.runtimes.live.errors import ConfigurationError as ConfigurationError
     from siftcast.runtimes.live.errors import ConnectionLost as ConnectionLost
     from siftcast.runtimes.live.errors import DamagedFrame as DamagedFrame
@@ -62,10 +66,6 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.errors import Unauthorised as Unauthorised
     from siftcast.runtimes.live.errors import UntrustedNode as UntrustedNode
     from siftcast.runtimes.live.errors import VersionError as VersionError
-    from siftcast.runtimes.live.received import EventStream as EventStream
-    from siftcast.runtimes.live.received import ReceivedEvent as ReceivedEvent
-    from siftcast.runtimes.live.sync_client import SyncBus as SyncBus
-    from siftcast.runtimes.live.sync_client import connect_sync as connect_sync
     from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
     from siftcast.runtimes.sim.errors import SimulationError as SimulationError
     from siftcast.schemes.contract import SchemeError as SchemeError
@@ -88,14 +88,14 @@ _LATER = {
         "siftcast.overlays.durability.errors": ("NotDurableError", "RestoreError"),
         "siftcast.overlays.reuse": ("ReuseUnsafeError",),
         "siftcast.schemes.contract": ("SchemeError",),
-        "siftcast.runtimes.live.client": ("Bus", "connect"),
+        "siftcast.runtimes.live.client.bus": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
             "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "Unauthorised",
             "UntrustedNode", "VersionError",
         ),
-        "siftcast.runtimes.live.received": ("EventStream", "ReceivedEvent"),
-        "siftcast.runtimes.live.sync_client": ("SyncBus", "connect_sync"),
+        "siftcast.runtimes.live.client.received": ("EventStream", "ReceivedEvent"),
+        "siftcast.runtimes.live.client.sync_bus": ("SyncBus", "connect_sync"),
         "siftcast.runtimes.sim.errors": ("ScenarioError", "SimulationError"),
         "siftcast.spark.errors": ("SparkError",),
     }.items()

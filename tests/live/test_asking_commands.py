@@ -13,9 +13,9 @@ import pytest
 
 from siftcast import Filter
 from siftcast.interfaces.cli import main
-from siftcast.runtimes.live.configuration import parse_configuration
 from siftcast.runtimes.live.local_network import READY
-from siftcast.runtimes.live.rights import hash_token
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.rights import hash_token
 
 
 def new_token(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:

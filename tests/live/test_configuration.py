@@ -6,9 +6,9 @@ import pytest
 
 from siftcast.interfaces.cli.serve_example import EXAMPLE
 from siftcast.matching import Matcher
-from siftcast.runtimes.live.configuration import Configuration, load_configuration, parse_configuration
 from siftcast.runtimes.live.errors import ConfigurationError
-from siftcast.runtimes.live.layout import lay_out
+from siftcast.runtimes.live.node.configuration import Configuration, load_configuration, parse_configuration
+from siftcast.runtimes.live.node.layout import lay_out
 
 THREE = """
 [[overlay.nodes]]

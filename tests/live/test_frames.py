@@ -15,9 +15,9 @@ from siftcast.overlays.messages import Announce, Publication
 from siftcast.overlays.protocols.kyra.messages import Entrust
 from siftcast.overlays.wire_events import EventLimits, WireEvent, decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
-from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.frames import (
+from siftcast.runtimes.live.wire import frames
+from siftcast.runtimes.live.wire.frames import (
     DELIVERY_HEAD_BYTES,
     VERSION,
     decode_frame,

@@ -6,7 +6,7 @@ import pytest
 
 import siftcast
 from siftcast import Filter, FilterError, Forbidden, Refused, Subscription, SubscriptionError
-from siftcast.runtimes.live.rights import hash_token
+from siftcast.runtimes.live.node.rights import hash_token
 from tests.live.asynchronous import on_loop
 
 

@@ -16,8 +16,8 @@ import siftcast
 from siftcast import Event
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.node import run
-from siftcast.runtimes.live.recording import merge_traces
+from siftcast.runtimes.live.node.node import run
+from siftcast.runtimes.live.node.recording import merge_traces
 from siftcast.runtimes.sim import ScenarioRun, execute, parse_scenario, prepare, replay
 from siftcast.runtimes.sim.checkers import exactly_once
 from siftcast.runtimes.sim.parties import server_of

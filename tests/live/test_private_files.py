@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import siftcast
-from siftcast.runtimes.live.spill import Spill
+from siftcast.runtimes.live.storage.spill import Spill
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 from tests.live.stores import MAIN, Kept

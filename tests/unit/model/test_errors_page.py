@@ -11,7 +11,7 @@ import pytest
 import siftcast
 from siftcast import SiftcastError
 from siftcast.planning.clustering import SubscriptionClusters
-from siftcast.runtimes.live.configuration import parse_configuration
+from siftcast.runtimes.live.node.configuration import parse_configuration
 from siftcast.runtimes.sim import parse_scenario
 from siftcast.underlay import BalancedTree, read_brite
 from siftcast.workloads import generate

@@ -45,8 +45,8 @@ def up(
     durable
         Have the nodes keep durable events and subscriptions on disk.
     """
-    from siftcast.runtimes.live.descriptors import raise_limit
     from siftcast.runtimes.live.local_network import LocalNetwork
+    from siftcast.runtimes.live.node.descriptors import raise_limit
 
     raise_limit()
     stop = threading.Event()

@@ -29,7 +29,7 @@ from siftcast.model.event import decode_attributes
 from siftcast.overlays.wire_events import encode_event
 
 if TYPE_CHECKING:
-    from siftcast.runtimes.live.client import Bus
+    from siftcast.runtimes.live.client.bus import Bus
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _CHUNK_BYTES = 65_536
@@ -82,7 +82,7 @@ def publish(
     quiet
         Say nothing unless something is wrong.
     """
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     url = node_at(at)
     types = None if schema is None else Schema.load(schema)

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from siftcast.runtimes.live.client import Bus, connect
+from siftcast.runtimes.live.client.bus import Bus, connect
 from siftcast.runtimes.live.errors import LiveError
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
 
 READY = "ready at "
 """How a node's process says on standard output that it listens; the address follows."""
