@@ -288,7 +288,16 @@ AnyFrame = (
     | PeerQuestion
     | PeerAnswer
 )
-_encode = msgspec.msgpack.Encoder().encode
+
+
+def _plain_text(value: object) -> str:
+    """A text of a class of its own, such as NumPy's, as what it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} has no form on the wire")
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_plain_text).encode
 _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode
 # An array of three: the kind, the event, and an array of one number of four bytes.
 _DELIVERY: Final = bytes((0x93, 11))
