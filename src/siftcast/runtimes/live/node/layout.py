@@ -144,7 +144,7 @@ def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> Schema | None:
     try:
         return Schema.load(file.beside(path))
     except (SiftcastError, OSError) as error:
-        raise file.error("overlay.schema", str(error), "docs/filter-language.md shows a schema") from None
+        raise file.error("overlay.schema", str(error), "docs/filter-language.md, Schemas, shows one") from None
 
 
 def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:
