@@ -242,7 +242,7 @@ def test_half_a_parquet_is_named_as_such(run, write, inputs, tmp_path):
 
 
 def test_write_error_leaves_no_output(run, inputs, tmp_path, monkeypatch):
-    from siftcast.interfaces.cli import pair_files
+    from siftcast.files import pair_files
 
     def fail(*_):
         raise OSError(28, "No space left on device")

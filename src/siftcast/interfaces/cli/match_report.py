@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.files import RejectedFile
 from siftcast.interfaces.cli.matching_stage import Tally
 from siftcast.interfaces.cli.pipeline import Profile
-from siftcast.interfaces.cli.rejections import RejectedFile
 from siftcast.interfaces.cli.terminal import bar, facts, percent, shorten
 from siftcast.model import Subscription
 

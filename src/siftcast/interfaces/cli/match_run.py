@@ -12,15 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from siftcast.interfaces.cli.event_blocks import EventReader
-from siftcast.interfaces.cli.event_files import check_event_suffix, open_events
+from siftcast.files import (
+    EventReader,
+    PairFile,
+    RejectedFile,
+    check_event_suffix,
+    check_output,
+    check_subscription_suffix,
+    open_events,
+    read_subscriptions,
+)
 from siftcast.interfaces.cli.match_report import MatchReport
 from siftcast.interfaces.cli.matching_stage import BlockMatcher, MatchedBlock, PairMaker, Tally
-from siftcast.interfaces.cli.pair_files import PairFile, check_output
 from siftcast.interfaces.cli.pipeline import Pipeline
 from siftcast.interfaces.cli.progress_display import show_progress
-from siftcast.interfaces.cli.rejections import RejectedFile
-from siftcast.interfaces.cli.subscription_files import check_subscription_suffix, read_subscriptions
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema
 

@@ -15,9 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.interfaces.cli.dictionary_memo import DictionaryMemo
-from siftcast.interfaces.cli.event_blocks import EventBlock, Numbers
-from siftcast.interfaces.cli.pair_files import pair_schema
+from siftcast.files import DictionaryMemo, EventBlock, Numbers, pair_schema
 from siftcast.matching import RESULT_TYPE, Matcher
 from siftcast.model import Subscription
 

@@ -17,11 +17,9 @@ from cyclopts import Parameter
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from siftcast.files import EventReader, RejectedFile, check_event_suffix, open_events, reader_class, reason_of
 from siftcast.interfaces.cli.caller import call_node, node_at
-from siftcast.interfaces.cli.event_blocks import EventReader
-from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema

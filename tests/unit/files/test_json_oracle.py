@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.interfaces.cli import input_bytes, text_blocks
-from siftcast.interfaces.cli.event_files import open_events
-from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.files import input_bytes, text_blocks
+from siftcast.files.event_files import open_events
+from siftcast.files.rejections import RejectedFile
 from siftcast.model import EventError
 from siftcast.model.event import decode_attributes
 

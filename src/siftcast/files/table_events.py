@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from siftcast.interfaces.cli.event_blocks import EventBlock, type_name
-from siftcast.interfaces.cli.input_bytes import InputBytes, data_suffix
-from siftcast.interfaces.cli.rejections import RejectedFile, readable
-from siftcast.interfaces.cli.schema_coercion import coerce_table
+from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.input_bytes import InputBytes, data_suffix
+from siftcast.files.rejections import RejectedFile, readable
+from siftcast.files.schema_coercion import coerce_table
 from siftcast.model import DataError, Schema
 
 ROWS_PER_BLOCK = 65_536

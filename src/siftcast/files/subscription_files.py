@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from siftcast.interfaces.cli.input_bytes import InputBytes, data_suffix
-from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
-from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, cut_lines, read_blocks, split_csv
+from siftcast.files.input_bytes import InputBytes, data_suffix
+from siftcast.files.rejections import RejectedFile, reason_of
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, cut_lines, read_blocks, split_csv
 from siftcast.model import DataError, Schema, SiftcastError, Subscription, SubscriptionError
 
 SUBSCRIPTION_SUFFIXES = (".jsonl", ".csv", ".parquet")
@@ -160,7 +160,7 @@ def _csv_fields(raw: bytes, names: list[str]) -> dict[str, Any] | SiftcastError:
 
 
 def _table_rows(source: InputBytes) -> Iterator[Row]:
-    from siftcast.interfaces.cli.table_events import open_batches
+    from siftcast.files.table_events import open_batches
 
     number = 0
     with open_batches(source) as (_, batches):

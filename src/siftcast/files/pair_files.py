@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from siftcast.interfaces.cli.dictionary_memo import DictionaryMemo
+from siftcast.files.dictionary_memo import DictionaryMemo
 from siftcast.model import DataError
 
 PAIR_SUFFIXES = (".parquet", ".jsonl", ".csv")

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from siftcast.interfaces.cli.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
-from siftcast.interfaces.cli.event_blocks import EventBlock, type_name
-from siftcast.interfaces.cli.input_bytes import InputBytes
-from siftcast.interfaces.cli.rejections import RejectedFile
-from siftcast.interfaces.cli.schema_coercion import coerce_table
-from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, is_utf8, read_blocks, split_csv
+from siftcast.files.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
+from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
+from siftcast.files.schema_coercion import coerce_table
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, is_utf8, read_blocks, split_csv
 from siftcast.model import DataError, Schema
 from siftcast.model.values import Kind
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from siftcast.interfaces.cli.event_blocks import EventReader
-from siftcast.interfaces.cli.input_bytes import InputBytes, data_suffix
-from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.files.event_blocks import EventReader
+from siftcast.files.input_bytes import InputBytes, data_suffix
+from siftcast.files.rejections import RejectedFile
 from siftcast.model import DataError, Schema
 
 EVENT_SUFFIXES = (".jsonl", ".csv", ".parquet", ".arrow")
@@ -38,13 +38,13 @@ def open_events(path: Path, schema: Schema | None, rejected: RejectedFile) -> It
 def reader_class(suffix: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
     """The reader of a format."""
     if suffix == ".csv":
-        from siftcast.interfaces.cli.csv_events import CsvEvents
+        from siftcast.files.csv_events import CsvEvents
 
         return CsvEvents
     if suffix == ".jsonl":
-        from siftcast.interfaces.cli.json_events import JsonEvents
+        from siftcast.files.json_events import JsonEvents
 
         return JsonEvents
-    from siftcast.interfaces.cli.table_events import TableEvents
+    from siftcast.files.table_events import TableEvents
 
     return TableEvents

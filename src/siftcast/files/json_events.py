@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
-from siftcast.interfaces.cli.event_blocks import EventBlock, Numbers, Rows, type_name
-from siftcast.interfaces.cli.input_bytes import InputBytes
-from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
-from siftcast.interfaces.cli.schema_coercion import coerce_table
-from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, is_utf8, read_blocks
+from siftcast.files.event_blocks import EventBlock, Numbers, Rows, type_name
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile, reason_of
+from siftcast.files.schema_coercion import coerce_table
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, is_utf8, read_blocks
 from siftcast.model import Schema, SiftcastError
 from siftcast.model.event import decode_attributes
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.interfaces.cli.rejections import reason_of
+from siftcast.files.rejections import reason_of
 from siftcast.model import Attribute, Schema, SchemaError
 
 ARROW_TYPES: dict[str, Any] = {

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from siftcast.interfaces.cli import text_blocks
-from siftcast.interfaces.cli.event_files import open_events
-from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.files import text_blocks
+from siftcast.files.event_files import open_events
+from siftcast.files.rejections import RejectedFile
 from siftcast.model import DataError
 
 GZIP = gzip.compress(b"x" * 1000, mtime=0)
@@ -40,7 +40,7 @@ def read(write):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Reads text in blocks of a few lines, so that a short file has many."""
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", 16)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 16)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 16))
 
 
@@ -116,8 +116,8 @@ def test_json_byte_order_mark_and_line_endings_do_not_matter(read, prefix, endin
 def test_line_that_is_too_long_is_rejected_alone(read, monkeypatch, suffix):
     limit = 64 << 10
     for module in ("text_blocks", "json_events", "csv_events"):
-        monkeypatch.setattr(f"siftcast.interfaces.cli.{module}.LINE_BYTES_MAX", limit)
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", 4096)
+        monkeypatch.setattr(f"siftcast.files.{module}.LINE_BYTES_MAX", limit)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 4096)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 4096))
     if suffix == "jsonl":
         content = '{"a": 1}\n{"a": "' + "x" * 3 * limit + '"}\n{"a": 3}\n'
@@ -192,7 +192,7 @@ def test_csv_rows_with_too_few_or_too_many_cells_are_rejected(read):
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 16, 1000])
 def test_csv_quotes_may_hold_commas_quotes_and_line_breaks(read, monkeypatch, chunk):
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", chunk)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, chunk))
     content = 'a,b\n1,"two\nlines"\n2,"a ""quoted"" word, and\n\nmore"\n3,5" disk\nbad\n4,"x"\n'
     rows, rejected = read("e.csv", content)
