@@ -7,6 +7,7 @@ way never has to agree with the slow one about a doubtful value, only about the 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from siftcast.files.rejections import reason_of
 from siftcast.model import Attribute, Schema, SchemaError
+from siftcast.model.values import microseconds
 
 ARROW_TYPES: dict[str, Any] = {
     "int": pa.int64(),
@@ -22,6 +24,12 @@ ARROW_TYPES: dict[str, Any] = {
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
+_DATE, _TIME = r"^\d{4}-\d\d-\d\d", r"[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?"
+_INSTANT_TEXTS: tuple[tuple[str, Any], ...] = (
+    (rf"{_DATE}{_TIME}(Z|[+-]\d\d:\d\d)$", pa.timestamp("us", tz="UTC")),
+    (rf"{_DATE}({_TIME})?$", pa.timestamp("us")),
+)
+_FIRST, _LAST = (microseconds(moment.replace(tzinfo=UTC)) for moment in (datetime.min, datetime.max))
 
 
 def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, str]]:
@@ -41,15 +49,34 @@ def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, s
 
 def _convert_safely(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray | None:
     """The column in the attribute's type if every value surely fits, else None."""
-    if not _same_kind(column.type, attribute):
-        return None
     try:
-        converted = column.cast(ARROW_TYPES[attribute.type])
+        if attribute.type == "timestamp" and pa.types.is_string(column.type):
+            converted = _read_instants(column)
+        elif _same_kind(column.type, attribute):
+            converted = column.cast(ARROW_TYPES[attribute.type])
+        else:
+            return None
     except pa.ArrowException:
+        return None
+    if converted is None:
         return None
     if attribute.type == "float" and pc.any(pc.is_nan(converted)).as_py():
         return None
     return converted if _inside_domain(converted, attribute) else None
+
+
+def _read_instants(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Texts as instants if all have a zone or none has, and none has more digits than a microsecond; else None.
+
+    Arrow also reads other texts, such as 2024-05-01T10Z, which are no timestamps here: hence the patterns.
+    """
+    for pattern, kind in _INSTANT_TEXTS:
+        if pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py():
+            instants = texts.cast(kind).cast(ARROW_TYPES["timestamp"])
+            extremes = pc.min_max(instants.cast(pa.int64())).as_py()
+            inside = extremes["min"] is None or (extremes["min"] >= _FIRST and extremes["max"] <= _LAST)
+            return instants if inside else None
+    return None
 
 
 def _same_kind(kind: Any, attribute: Attribute) -> bool:
