@@ -11,37 +11,40 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from siftcast.files.event_blocks import EventReader
-from siftcast.files.input_bytes import InputBytes, data_suffix
+from siftcast.files.formats import format_of, suffixes_of
+from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
 from siftcast.model import DataError, Schema
 
-EVENT_SUFFIXES = (".jsonl", ".csv", ".parquet", ".arrow")
+EVENT_FORMATS = ("json", "csv", "parquet", "arrow")
 
 
-def check_event_suffix(path: Path) -> None:
-    """Raises DataError unless the name says a format that can be read."""
-    if data_suffix(path) not in EVENT_SUFFIXES:
+def event_format(path: Path) -> str:
+    """The format that the name says; raises DataError unless it is one that can be read."""
+    found = format_of(path, EVENT_FORMATS, (".gz",))
+    if found is None:
         raise DataError(
             f"{path}: the name does not say how to read the events; "
-            f"it must end in {', '.join(EVENT_SUFFIXES)}, each also with .gz"
+            f"it must end in {suffixes_of(EVENT_FORMATS)}, each also with .gz"
         )
+    return found
 
 
 @contextmanager
 def open_events(path: Path, schema: Schema | None, rejected: RejectedFile) -> Iterator[EventReader]:
     """The reader of a file of events."""
-    check_event_suffix(path)
+    make_reader = reader_class(event_format(path))
     with InputBytes(path) as source:
-        yield reader_class(data_suffix(path))(source, schema, rejected)
+        yield make_reader(source, schema, rejected)
 
 
-def reader_class(suffix: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
+def reader_class(format: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
     """The reader of a format."""
-    if suffix == ".csv":
+    if format == "csv":
         from siftcast.files.csv_events import CsvEvents
 
         return CsvEvents
-    if suffix == ".jsonl":
+    if format == "json":
         from siftcast.files.json_events import JsonEvents
 
         return JsonEvents

@@ -10,6 +10,7 @@ Three ways, each for what the one before could not take:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +18,10 @@ import pyarrow as pa
 from siftcast.files.event_blocks import EventBlock, Numbers, Rows, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.json_blocks import EXACT_MAX, JsonBlocks, inexact_columns
-from siftcast.files.rejections import RejectedFile, reason_of
+from siftcast.files.rejections import RejectedFile
 from siftcast.files.schema_coercion import coerce_table
 from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, read_blocks
-from siftcast.model import Schema, SiftcastError
+from siftcast.model import EventError, Schema, SiftcastError
 from siftcast.model.event import decode_attributes
 
 _BOM = b"\xef\xbb\xbf"
@@ -47,8 +48,8 @@ class JsonEvents:
     def blocks(self) -> Iterator[EventBlock]:
         for block in read_blocks(self._source):
             if block.overlong:
-                reason = f"event: the line is longer than {LINE_BYTES_MAX >> 20} MiB"
-                self._rejected.add(block.line, reason, block.data)
+                error = EventError(f"the line is longer than {LINE_BYTES_MAX >> 20} MiB")
+                self._rejected.add(block.line, error, block.data)
                 self.rows_read += 1
                 continue
             if block.line == 1:
@@ -80,7 +81,7 @@ class JsonEvents:
             try:
                 rows.append(decode_attributes(line))
             except SiftcastError as error:
-                self._rejected.add(number, reason_of(error), line)
+                self._rejected.add(number, error, line)
                 continue
             places.append(place)
             lines.append((number, line))
@@ -91,8 +92,8 @@ class JsonEvents:
             table, misfits = coerce_table(table, self._schema)
             if misfits:
                 lines = lines or _numbered_lines(block)
-                for place, reason in sorted(misfits.items()):
-                    self._rejected.add(lines[place][0], reason, lines[place][1])
+                for place, error in sorted(misfits.items(), key=itemgetter(0)):
+                    self._rejected.add(lines[place][0], error, lines[place][1])
                 kept = np.delete(np.arange(len(numbers)), list(misfits))
                 table, numbers = table.take(pa.array(kept)), numbers[kept]
         for field in table.schema:
@@ -109,7 +110,7 @@ class JsonEvents:
                 fitting.append(self._schema.coerce(row))
                 kept.append(place)
             except SiftcastError as error:
-                self._rejected.add(lines[place][0], reason_of(error), lines[place][1])
+                self._rejected.add(lines[place][0], error, lines[place][1])
         return EventBlock(numbers[kept], fitting)
 
 

@@ -1,11 +1,16 @@
-"""What could not be used: one JSON line each, in a file named after the input with `.rejected` at the end.
+"""What could not be used: the row, the reason, and the file in which a run of the command line keeps them.
 
-    {"line":7,"reason":"filter-syntax: line 1, column 9: …","source":"{\\"id\\": …"}
+    input    "events" or "subscriptions"
+    code     the stable code of an error of `model.errors`
+    reason   for a person: what is wrong, and where
+    source   the row as it came: the line of a text file, or the row of a table; \\xNN is a byte that is no text
 
-`line` counts from 1 (rows of a Parquet file likewise), `reason` begins with a stable code of `model.errors`,
-`source` is the text as it was read: bytes that are not UTF-8 appear as \\xNN, and a very long text is cut, which
-the ellipsis at its end shows. The file belongs to the run that wrote it: a run without rejections removes the
-file an earlier one left, so that nobody reads yesterday's mistakes as today's.
+Spark's dead letters have these fields, and a row refused there has the code and reason it would have here. The file
+is named after the input with `.rejected` at the end. It has one JSON line for each row, with one field more: `line`,
+from 1 (rows of a Parquet file likewise). Here a very long source is cut, which the ellipsis at its end shows.
+
+The file belongs to the run that wrote it: a run without rejections removes the file an earlier one left, so that
+nobody reads yesterday's mistakes as today's.
 """
 
 from __future__ import annotations
@@ -13,12 +18,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Literal, Self
 
 import msgspec
 
-from siftcast.model import SiftcastError
+from siftcast.model import EventError, SiftcastError, SubscriptionError
 
+Input = Literal["events", "subscriptions"]
+ROW_ERRORS: dict[str, type[SiftcastError]] = {"events": EventError, "subscriptions": SubscriptionError}
 _SOURCE_MAX = 64_000
 _encode = msgspec.json.Encoder().encode
 
@@ -26,39 +33,45 @@ _encode = msgspec.json.Encoder().encode
 class Rejection(msgspec.Struct, frozen=True):
     """One row that was refused, and why."""
 
-    line: int
+    input: str
+    code: str
     reason: str
     source: str
 
+    @classmethod
+    def of(cls, input: str, error: SiftcastError, source: str) -> Rejection:
+        """A row and the error that refuses it."""
+        return cls(input, error.code, str(error), source)
 
-def reason_of(error: SiftcastError) -> str:
-    """An error as a reason: its code, then its message."""
-    return f"{error.code}: {error}"
+
+def escaped(text: bytes) -> str:
+    """Bytes as a text in which those that are not UTF-8 can be seen."""
+    return text.decode("utf-8", "backslashreplace")
 
 
-def readable(source: bytes | str) -> str:
-    """A text as it can be shown and stored."""
+def _shortened(source: bytes | str) -> str:
     if isinstance(source, bytes):
-        source = source[: 4 * _SOURCE_MAX].rstrip(b"\r\n").decode("utf-8", "backslashreplace")
+        source = escaped(source[: 4 * _SOURCE_MAX].rstrip(b"\r\n"))
     return source if len(source) <= _SOURCE_MAX else source[:_SOURCE_MAX] + "…"
 
 
 class RejectedFile:
     """Collects the rejections of one input; the file is made when there is a first one."""
 
-    def __init__(self, source: Path, folder: Path | None = None) -> None:
+    def __init__(self, source: Path, input: Input = "events", folder: Path | None = None) -> None:
         self.path = rejected_path(source, folder)
         self.count = 0
-        self.first: Rejection | None = None
+        self.first: tuple[int, Rejection] | None = None
+        self._input = input
         self._file: IO[bytes] | None = None
 
-    def add(self, line: int, reason: str, source: bytes | str) -> None:
+    def add(self, line: int, error: SiftcastError, source: bytes | str) -> None:
         """Writes one rejection down."""
-        rejection = Rejection(line, reason, readable(source))
+        rejection = Rejection.of(self._input, error, _shortened(source))
         if self._file is None:
             self._file = self.path.open("wb")
-            self.first = rejection
-        self._file.write(_encode(rejection) + b"\n")
+            self.first = line, rejection
+        self._file.write(_encode({"line": line, **msgspec.structs.asdict(rejection)}) + b"\n")
         self.count += 1
 
     def __enter__(self) -> Self:

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.files.rejections import reason_of
 from siftcast.model import Attribute, Schema, SchemaError
 from siftcast.model.values import microseconds
 
@@ -32,9 +31,9 @@ _INSTANT_TEXTS: tuple[tuple[str, Any], ...] = (
 _FIRST, _LAST = (microseconds(moment.replace(tzinfo=UTC)) for moment in (datetime.min, datetime.max))
 
 
-def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, str]]:
-    """The table with the schema's types, and for each row that does not fit the first reason."""
-    misfits: dict[int, str] = {}
+def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, SchemaError]]:
+    """The table with the schema's types, and for each row that does not fit the first error."""
+    misfits: dict[int, SchemaError] = {}
     for attribute in schema:
         place = table.schema.get_field_index(attribute.name)
         if place < 0:
@@ -103,12 +102,12 @@ def _inside_domain(column: pa.ChunkedArray, attribute: Attribute) -> bool:
     return bool(domain[0] <= extremes["min"] and extremes["max"] <= domain[1])
 
 
-def _convert_each(column: pa.ChunkedArray, attribute: Attribute, misfits: dict[int, str]) -> pa.ChunkedArray:
+def _convert_each(column: pa.ChunkedArray, attribute: Attribute, misfits: dict[int, SchemaError]) -> pa.ChunkedArray:
     values: list[object] = []
     for row, value in enumerate(column.to_pylist()):
         try:
             values.append(attribute.coerce(value))
         except SchemaError as error:
             values.append(None)
-            misfits.setdefault(row, reason_of(error))
+            misfits.setdefault(row, error)
     return pa.chunked_array([pa.array(values, ARROW_TYPES[attribute.type])])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import IO, Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from siftcast.files.event_blocks import EventBlock, type_name
-from siftcast.files.input_bytes import InputBytes, data_suffix
-from siftcast.files.rejections import RejectedFile, readable
+from siftcast.files.formats import format_of
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
 from siftcast.files.schema_coercion import coerce_table
 from siftcast.model import DataError, Schema
 
@@ -60,9 +62,8 @@ class TableEvents:
         fitted, misfits = coerce_table(table, self._schema)
         if not misfits:
             return EventBlock(numbers, fitted)
-        for row, reason in sorted(misfits.items()):
-            source = readable(repr(table.slice(row, 1).to_pylist()[0]))
-            self._rejected.add(int(numbers[row]) + 1, reason, source)
+        for row, error in sorted(misfits.items(), key=itemgetter(0)):
+            self._rejected.add(int(numbers[row]) + 1, error, repr(table.slice(row, 1).to_pylist()[0]))
         kept = np.delete(np.arange(len(numbers)), list(misfits))
         return EventBlock(numbers[kept], fitted.take(pa.array(kept)))
 
@@ -77,7 +78,7 @@ def open_batches(source: InputBytes) -> Iterator[tuple[int, Iterator[pa.RecordBa
             _unpack(source, unpacked)
             file = unpacked
         try:
-            yield _open_parquet(file) if data_suffix(path) == ".parquet" else _open_arrow(file)
+            yield _open_arrow(file) if format_of(path, ("arrow",), (".gz",)) else _open_parquet(file)
         except (pa.ArrowException, OSError) as error:
             problem = str(error).splitlines()[0]
             raise DataError(f"{path}: the file is damaged, cut off or not what its name says ({problem})") from None

@@ -97,9 +97,7 @@ def test_bad_subscriptions_are_rejected_and_the_others_used(match, write, reject
     assert outcome.json["matches"] == 5
     found = rejected(subs)
     assert [each["line"] for each in found] == [4, 5, 6, 7, 8, 9, 10]
-    assert [each["reason"].partition(":")[0] for each in found] == ["subscription", "filter-syntax"] + [
-        "subscription"
-    ] * 5
+    assert [each["code"] for each in found] == ["subscription", "filter-syntax"] + ["subscription"] * 5
     assert "taken by line 2" in found[2]["reason"]
     assert "fitler" in found[3]["reason"]
     assert found[0]["source"] == "not json"

@@ -81,7 +81,7 @@ def test_bad_json_lines_are_rejected_and_the_others_keep_their_numbers(read):
     rows, rejected = read("e.jsonl", content)
     assert rows == [(0, {"a": 1}), (6, {"a": 6})]
     assert [each["line"] for each in rejected] == [3, 5, 6, 7, 8]
-    assert all(each["reason"].startswith("event: ") for each in rejected)
+    assert all((each["input"], each["code"]) == ("events", "event") for each in rejected)
     assert rejected[0]["source"] == '{"a": 2'
     assert "UTF-8" in rejected[4]["reason"]
 
@@ -163,7 +163,7 @@ def test_csv_rows_of_another_kind_are_rejected_with_column_and_value(read, small
     rows, rejected = read("e.csv", content)
     assert [(number, row["n"]) for number, row in rows] == [(0, 1), (1, 2), (2, 3), (6, 7)]
     assert [each["line"] for each in rejected] == [5, 6, 7]
-    assert rejected[0]["reason"] == "event: column 'n' holds 'x', which is not a number"
+    assert rejected[0]["reason"] == "column 'n' holds 'x', which is not a number"
     assert "column 't' holds 'later'" in rejected[1]["reason"]
     assert "column 'b' holds 'maybe'" in rejected[2]["reason"]
     assert rejected[0]["source"] == "x,2024-01-02,true"
@@ -187,7 +187,7 @@ def test_csv_rows_with_too_few_or_too_many_cells_are_rejected(read):
     assert rows == [(0, {"a": 1, "b": "x"}), (4, {"a": 5, "b": "é"})]
     assert [each["line"] for each in rejected] == [3, 5, 6]
     assert "1 cells, but the header names 2" in rejected[0]["reason"]
-    assert "not UTF-8 text (byte 0xff at 1)" in rejected[2]["reason"]
+    assert "not valid UTF-8 (byte 0xff at 1)" in rejected[2]["reason"]
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 16, 1000])

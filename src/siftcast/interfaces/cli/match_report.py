@@ -82,8 +82,9 @@ class MatchReport:
             rows.append(("output", str(self.output)))
         for rejected in (self.subscriptions_rejected, self.events_rejected):
             if rejected.first is not None:
-                first = f"first: line {rejected.first.line}, {shorten(rejected.first.reason.splitlines()[0], 160)}"
-                rows.append(("rejected", f"{rejected.path} ({rejected.count:,}; {first})"))
+                line, first = rejected.first
+                reason = shorten(f"{first.code}: {first.reason.splitlines()[0]}", 160)
+                rows.append(("rejected", f"{rejected.path} ({rejected.count:,}; first: line {line}, {reason})"))
         return rows
 
     def _time(self) -> str:
