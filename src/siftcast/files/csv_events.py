@@ -26,7 +26,7 @@ from siftcast.files.event_blocks import EventBlock, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
 from siftcast.files.schema_coercion import coerce_table
-from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, is_utf8, read_blocks, split_csv
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, count_lines, cut_csv, is_utf8, read_blocks, split_csv
 from siftcast.model import DataError, EventError, Schema
 from siftcast.model.values import Kind
 
@@ -140,7 +140,7 @@ class CsvEvents:
             )
         except pa.ArrowException:
             return None
-        if table.num_rows != data.count(b"\n") and table.num_rows != len(_rows(data)):
+        if table.num_rows != count_lines(data) and table.num_rows != len(_rows(data)):
             return None
         return self._learn(table, data)
 

@@ -20,11 +20,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
-from siftcast.files.text_blocks import is_utf8
+from siftcast.files.text_blocks import count_lines, is_utf8
 
 EXACT_MAX = 2**53  # beyond it a float may stand for an integer it is not
 _SPACES = b" \t\r"  # those of JSON: a form feed, which Python strips too, is none
@@ -52,7 +53,7 @@ class JsonBlocks:
             table = _parse(data, known)
         if table is not None:
             table = self._with_texts(table, known, data)
-        return table if table is not None and table.num_rows == data.count(b"\n") else None
+        return table if table is not None and table.num_rows == count_lines(data) else None
 
     def _with_texts(self, table: pa.Table, known: pa.Schema, data: bytes) -> pa.Table | None:
         """The table, read again if it has timestamps."""
@@ -82,8 +83,12 @@ def _is_exact(values: pa.Array) -> bool:
 
 def _is_framed(data: bytes) -> bool:
     """Whether every line begins with { and ends with }, all of them with the same line break."""
-    end = b"}\r\n" if data.endswith(b"\r\n") else b"}\n"
-    return data.startswith(b"{") and data.endswith(end) and data.count(end + b"{") == data.count(b"\n") - 1
+    if not data.startswith(b"{") or not data.endswith(b"\n"):
+        return False
+    codes = np.frombuffer(data, np.uint8)
+    breaks = np.flatnonzero(codes == ord("\n"))
+    ends = breaks - (2 if data.endswith(b"\r\n") else 1)
+    return bool(np.all(codes[ends] == ord("}")) and np.all(codes[breaks[:-1] + 1] == ord("{")))
 
 
 def _parse(data: bytes, texts: pa.Schema) -> pa.Table | None:
