@@ -48,13 +48,29 @@ def cut_lines(data: bytes) -> int:
 def cut_csv(data: bytes) -> int:
     """Where the last whole row of CSV ends: at a line break outside quotes."""
     end = data.rfind(b"\n")
-    if b'"' not in data:
+    if b'"' not in data or _ends_quotes_at_once(data[: end + 1]):
         return end + 1
     for start, stop in reversed([found.span() for found in _QUOTED.finditer(data)]):
         if stop <= end:
             break
         end = data.rfind(b"\n", 0, start)
     return end + 1
+
+
+def _ends_quotes_at_once(data: bytes) -> bool:
+    """Whether every quoted field ends on its line and holds no quote: true of most files, and soon seen.
+
+    Then the quotes open and close in turn, and those that open are at the start of a field. The last byte, which
+    stands in for the one before the first, is a line break.
+    """
+    codes = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(codes == ord('"'))
+    if len(quotes) % 2:
+        return False
+    opening, closing = quotes[::2], quotes[1::2]
+    breaks = np.flatnonzero(codes == ord("\n"))
+    at_start = np.isin(codes[opening - 1], np.frombuffer(b",\n\r", np.uint8))
+    return bool(np.all(at_start) and np.array_equal(breaks.searchsorted(opening), breaks.searchsorted(closing)))
 
 
 def split_csv(data: bytes) -> list[bytes]:
