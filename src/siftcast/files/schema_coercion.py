@@ -35,15 +35,30 @@ def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, S
     """The table with the schema's types, and for each row that does not fit the first error."""
     misfits: dict[int, SchemaError] = {}
     for attribute in schema:
-        place = table.schema.get_field_index(attribute.name)
-        if place < 0:
-            continue
-        column = table.column(place)
-        converted = _convert_safely(column, attribute)
-        if converted is None:
-            converted = _convert_each(column, attribute, misfits)
-        table = table.set_column(place, attribute.name, converted)
+        path = [attribute.name] if attribute.name in table.column_names else attribute.name.split(".")
+        place = table.schema.get_field_index(path[0])
+        if place >= 0:
+            converted = _convert(table.column(place), path[1:], attribute, misfits)
+            table = table.set_column(place, path[0], converted)
     return table, misfits
+
+
+def _convert(
+    column: pa.ChunkedArray, path: list[str], attribute: Attribute, misfits: dict[int, SchemaError]
+) -> pa.ChunkedArray:
+    """A column in which what lies at a path has the attribute's type; as it is where nothing lies there."""
+    if not path:
+        converted = _convert_safely(column, attribute)
+        return _convert_each(column, attribute, misfits) if converted is None else converted
+    place = column.type.get_field_index(path[0]) if pa.types.is_struct(column.type) else -1
+    if place < 0:
+        return column
+    parts = column.flatten()
+    parts[place] = _convert(parts[place], path[1:], attribute, misfits)
+    names = [field.name for field in column.type]
+    missing = column.is_null().combine_chunks()
+    whole = pa.StructArray.from_arrays([part.combine_chunks() for part in parts], names, mask=missing)
+    return pa.chunked_array([whole])
 
 
 def _convert_safely(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray | None:
@@ -110,4 +125,8 @@ def _convert_each(column: pa.ChunkedArray, attribute: Attribute, misfits: dict[i
         except SchemaError as error:
             values.append(None)
             misfits.setdefault(row, error)
-    return pa.chunked_array([pa.array(values, ARROW_TYPES[attribute.type])])
+    try:
+        return pa.chunked_array([pa.array(values, ARROW_TYPES[attribute.type])])
+    except (OverflowError, pa.ArrowInvalid):  # integers beyond int64; as unsigned ones or floats they are right as well
+        fits = pa.array([value is not None for value in values], pa.bool_())
+        return pa.chunked_array([pc.if_else(fits, column.combine_chunks(), pa.scalar(None, column.type))])
