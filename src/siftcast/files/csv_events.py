@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from siftcast.files.csv_rows import cell_misfit, read_cells
 from siftcast.files.event_blocks import EventBlock, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
-from siftcast.files.schema_coercion import coerce_table
+from siftcast.files.schema_coercion import Misfits, fit_table
 from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, count_lines, cut_csv, is_utf8, read_blocks, split_csv
 from siftcast.model import DataError, EventError, Schema
 from siftcast.model.values import Kind
@@ -109,17 +108,16 @@ class CsvEvents:
             lines = _numbered_rows(block)
             self.rows_read += len(lines)
             table, places = self._parse_carefully(lines)
-        if self._schema is not None:
-            table, misfits = coerce_table(table, self._schema)
-            if misfits:
-                lines = lines or _numbered_rows(block)
-                for row, error in sorted(misfits.items(), key=itemgetter(0)):
-                    self._rejected.add(lines[places[row]][0], error, lines[places[row]][1])
-                kept = np.delete(np.arange(len(places)), list(misfits))
-                table, places = table.take(pa.array(kept)), places[kept]
+
+        def reject(misfits: Misfits) -> None:
+            numbered = lines or _numbered_rows(block)
+            for row, error in misfits.items():
+                self._rejected.add(numbered[places[row]][0], error, numbered[places[row]][1])
+
+        table, numbers = fit_table(table, places + first, self._schema, reject)
         self._seen.update({field.name: type_name(field.type) for field in table.schema if field.type != pa.null()})
-        if len(places):
-            yield EventBlock(places + first, table)
+        if len(numbers):
+            yield EventBlock(numbers, table)
 
     def _parse(self, data: bytes) -> pa.Table | None:
         """The block as Arrow reads it with the types known so far; None if any of it does not fit them."""

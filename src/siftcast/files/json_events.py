@@ -10,7 +10,6 @@ Three ways, each for what the one before could not take:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from siftcast.files.event_blocks import EventBlock, Numbers, Rows, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.json_blocks import EXACT_MAX, JsonBlocks, inexact_columns
 from siftcast.files.rejections import RejectedFile
-from siftcast.files.schema_coercion import coerce_table
+from siftcast.files.schema_coercion import Misfits, fit_table
 from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, read_blocks
 from siftcast.model import EventError, Schema, SiftcastError
 from siftcast.model.event import decode_attributes
@@ -88,14 +87,12 @@ class JsonEvents:
         return places, rows, lines
 
     def _fit(self, table: pa.Table, numbers: Numbers, block: TextBlock, lines: Lines | None) -> EventBlock:
-        if self._schema is not None:
-            table, misfits = coerce_table(table, self._schema)
-            if misfits:
-                lines = lines or _numbered_lines(block)
-                for place, error in sorted(misfits.items(), key=itemgetter(0)):
-                    self._rejected.add(lines[place][0], error, lines[place][1])
-                kept = np.delete(np.arange(len(numbers)), list(misfits))
-                table, numbers = table.take(pa.array(kept)), numbers[kept]
+        def reject(misfits: Misfits) -> None:
+            numbered = lines or _numbered_lines(block)
+            for place, error in misfits.items():
+                self._rejected.add(numbered[place][0], error, numbered[place][1])
+
+        table, numbers = fit_table(table, numbers, self._schema, reject)
         for field in table.schema:
             self._types.setdefault(field.name, type_name(field.type))
         return EventBlock(numbers, table)
@@ -116,12 +113,11 @@ class JsonEvents:
 
 def _keeps_digits(name: str, rows: Rows) -> bool:
     """Whether a column of floats has none that was an integer too large to be one."""
-    values = (row.get(name) for row in rows)
-    return all((value is None or isinstance(value, float | int)) and not _is_large(value) for value in values)
-
-
-def _is_large(value: object) -> bool:
-    return isinstance(value, int) and abs(value) > EXACT_MAX
+    values = (row.get(name, 0.0) for row in rows)
+    return all(
+        value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) <= EXACT_MAX)
+        for value in values
+    )
 
 
 def _numbered_lines(block: TextBlock) -> Lines:

@@ -7,12 +7,15 @@ way never has to agree with the slow one about a doubtful value, only about the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from siftcast.files.event_blocks import Numbers
 from siftcast.model import Attribute, Schema, SchemaError
 from siftcast.model.values import microseconds
 
@@ -31,9 +34,26 @@ _INSTANT_TEXTS: tuple[tuple[str, Any], ...] = (
 _FIRST, _LAST = (microseconds(moment.replace(tzinfo=UTC)) for moment in (datetime.min, datetime.max))
 
 
-def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, SchemaError]]:
+Misfits = dict[int, SchemaError]
+
+
+def fit_table(
+    table: pa.Table, numbers: Numbers, schema: Schema | None, reject: Callable[[Misfits], None]
+) -> tuple[pa.Table, Numbers]:
+    """The events that fit the schema, and their numbers; the rows and errors of the others are handed over."""
+    if schema is None:
+        return table, numbers
+    table, misfits = coerce_table(table, schema)
+    if misfits:
+        reject({row: misfits[row] for row in sorted(misfits)})
+        kept = np.delete(np.arange(len(numbers)), list(misfits))
+        table, numbers = table.take(pa.array(kept)), numbers[kept]
+    return table, numbers
+
+
+def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, Misfits]:
     """The table with the schema's types, and for each row that does not fit the first error."""
-    misfits: dict[int, SchemaError] = {}
+    misfits: Misfits = {}
     for attribute in schema:
         path = [attribute.name] if attribute.name in table.column_names else attribute.name.split(".")
         place = table.schema.get_field_index(path[0])
@@ -43,9 +63,7 @@ def coerce_table(table: pa.Table, schema: Schema) -> tuple[pa.Table, dict[int, S
     return table, misfits
 
 
-def _convert(
-    column: pa.ChunkedArray, path: list[str], attribute: Attribute, misfits: dict[int, SchemaError]
-) -> pa.ChunkedArray:
+def _convert(column: pa.ChunkedArray, path: list[str], attribute: Attribute, misfits: Misfits) -> pa.ChunkedArray:
     """A column in which what lies at a path has the attribute's type; as it is where nothing lies there."""
     if not path:
         converted = _convert_safely(column, attribute)
@@ -117,7 +135,7 @@ def _inside_domain(column: pa.ChunkedArray, attribute: Attribute) -> bool:
     return bool(domain[0] <= extremes["min"] and extremes["max"] <= domain[1])
 
 
-def _convert_each(column: pa.ChunkedArray, attribute: Attribute, misfits: dict[int, SchemaError]) -> pa.ChunkedArray:
+def _convert_each(column: pa.ChunkedArray, attribute: Attribute, misfits: Misfits) -> pa.ChunkedArray:
     values: list[object] = []
     for row, value in enumerate(column.to_pylist()):
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import itemgetter
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from siftcast.files.event_blocks import EventBlock, type_name
 from siftcast.files.formats import format_of
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
-from siftcast.files.schema_coercion import coerce_table
+from siftcast.files.schema_coercion import Misfits, fit_table
 from siftcast.model import DataError, Schema
 
 ROWS_PER_BLOCK = 65_536
@@ -57,15 +56,13 @@ class TableEvents:
         table = _in_microseconds(table)
         for field in table.schema:
             self._types.setdefault(field.name, type_name(field.type))
-        if self._schema is None:
-            return EventBlock(numbers, table)
-        fitted, misfits = coerce_table(table, self._schema)
-        if not misfits:
-            return EventBlock(numbers, fitted)
-        for row, error in sorted(misfits.items(), key=itemgetter(0)):
-            self._rejected.add(int(numbers[row]) + 1, error, repr(table.slice(row, 1).to_pylist()[0]))
-        kept = np.delete(np.arange(len(numbers)), list(misfits))
-        return EventBlock(numbers[kept], fitted.take(pa.array(kept)))
+
+        def reject(misfits: Misfits) -> None:
+            for row, error in misfits.items():
+                self._rejected.add(int(numbers[row]) + 1, error, repr(table.slice(row, 1).to_pylist()[0]))
+
+        fitted, kept = fit_table(table, numbers, self._schema, reject)
+        return EventBlock(kept, fitted)
 
 
 @contextmanager
