@@ -1,12 +1,15 @@
 """Bad input loses nothing: every row is matched, unmatched or in the dead letters with its reason."""
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 
 from siftcast import Attribute, Schema
 from siftcast import spark as ss
+from siftcast.files import RejectedFile, open_events
 from siftcast.model import DataError
 
 SCHEMA = Schema([Attribute("symbol", "string"), Attribute("price", "float"), Attribute("n.x", "int")])
@@ -72,6 +75,16 @@ def test_lines_that_are_no_events_become_dead_letters_with_reasons(lines):
     assert intake.rejected.schema == ss.DEAD_LETTERS
     assert intake.good.count() == len(GOOD)
     assert intake.rejected.count() == len(BAD)
+
+
+def test_the_command_line_refuses_a_line_in_the_same_words(lines, tmp_path):
+    path = Path(lines)
+    with RejectedFile(path) as file, open_events(path, None, file) as reader:
+        list(reader.blocks())
+    ours = [json.loads(line) for line in file.path.read_text(encoding="utf-8").splitlines()]
+    theirs = {row["source"]: row.asDict() for row in ss.read_events(lines, schema=SCHEMA).rejected.collect()}
+    assert len(ours) == sum(row["code"] == "event" for row in theirs.values())
+    assert all({"line": row["line"], **theirs[row["source"]]} == row for row in ours)
 
 
 @pytest.mark.parametrize("output", ["pairs", "lists"])

@@ -104,6 +104,26 @@ def test_json_that_says_nan_in_a_text_is_good(read):
     assert not rejected
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['{"a":"Information"}', '{"a":"NaN and }{"}'], ['{"a":1.5e300}', '{"a":0.5}'],
+        ["", '{"a":1}', "  ", ' {"a":2} '], ['{"a":1}', "null", '{"a":2}'], ['{"a":[1,null]}', '{"a":[2]}'],
+    ],
+)  # fmt: skip
+def test_blocks_that_arrow_reads_rightly_come_as_tables(write, lines):
+    path = write("e.ndjson", "\n".join(lines))
+    with RejectedFile(path) as file, open_events(path, None, file) as reader:
+        (block,) = reader.blocks()
+    assert isinstance(block.events, pa.Table)
+    assert block.events.num_rows == sum(1 for line in lines if "{" in line)
+
+
+def test_a_list_that_begins_with_null_keeps_it(read):
+    rows, _ = read("e.jsonl", '{"a":[null,1]}\n{"a":[null,null]}\n')
+    assert [row["a"] for _, row in rows] == [[None, 1], [None, None]]
+
+
 @pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 def test_json_byte_order_mark_and_line_endings_do_not_matter(read, prefix, ending):
