@@ -2,7 +2,7 @@
 
 Both end with the same columns in Arrow's memory, in one thread, and the rows are compared in the run that times them.
 DuckDB is told the types of the columns; Siftcast finds them, block by block, unless the case has a schema. One JSON
-file has a bad line in every thousand, which Siftcast rejects with its reason and DuckDB skips. At last the whole of
+file has a bad line in every thousand, which Siftcast rejects with its reason and DuckDB, told to ignore errors, reads as nulls. At last the whole of
 `siftcast match`, from files to matches.
 """
 
@@ -87,7 +87,7 @@ def _measure(case: Case, settings: Settings, report: Report) -> None:
         return read_table(case.path, case.schema)
 
     ours, theirs = read_ours(), read_theirs()
-    if theirs.num_rows > ours.num_rows:  # DuckDB makes a row of nulls of a bad line that it is told to skip
+    if theirs.num_rows > ours.num_rows:  # of a bad line it makes a row of nulls
         theirs = theirs.filter(theirs["event_id"].is_valid())
     check_equal(f"files, {case.name}", ours.equals(theirs.select(ours.column_names).cast(ours.schema)), True)
     contenders = [_reader(name, call, ours.num_rows) for name, call in ((OURS, read_ours), (THEIRS, read_theirs))]
