@@ -199,6 +199,22 @@ def find_global_randomness(path: PurePosixPath, text: str) -> Iterator[Offence]:
                 yield node.lineno, f"{name}: draw from a seeded generator handed over at construction"
 
 
+def find_scheme_names(path: PurePosixPath, text: str) -> Iterator[Offence]:
+    names = {each.stem.replace("_", "-") for each in (ROOT / "src/siftcast/schemes").glob("*.py")}
+    for node in ast.walk(parse(path, text)):
+        if isinstance(node, ast.Constant) and node.value in names:
+            yield node.lineno, f"{node.value!r}: a scheme says itself what a runtime must know about it"
+
+
+def find_whole_nodes(path: PurePosixPath, text: str) -> Iterator[Offence]:
+    """Annotations count: whoever is handed the whole can use all of it."""
+    for node in ast.walk(parse(path, text)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("siftcast.runtimes.live.node"):
+            for alias in node.names:
+                if alias.name in ("Node", "Life"):
+                    yield node.lineno, f"{alias.name}: a part is given what it needs, not the whole"
+
+
 def is_check(node: ast.AST) -> bool:
     if isinstance(node, ast.Assert):
         return not isinstance(node.test, ast.Constant)
@@ -322,6 +338,27 @@ RULES = [
         good="import time\nfrom datetime import datetime\nx = datetime.fromisoformat(s), time.perf_counter()",
     ),
     Rule(
+        name="runtimes name no scheme",
+        select=lambda path: is_source(path) and path.parts[2] == "runtimes",
+        find=find_scheme_names,
+        bad=('if scheme == "kyra": ...', 'known = ("match-early",)'),
+        good='"""Runs kyra."""\nx = "multicast"',
+        at="src/siftcast/runtimes/live/node/layout.py",
+    ),
+    Rule(
+        name="no part of a node receives the node",
+        select=lambda path: (
+            is_source(path) and path.parts[2:5] == ("runtimes", "live", "node") and path.stem not in ("node", "life")
+        ),
+        find=find_whole_nodes,
+        bad=(
+            "from siftcast.runtimes.live.node.node import Node",
+            "if TYPE_CHECKING:\n    from siftcast.runtimes.live.node.life import Lasting, Life",
+        ),
+        good="from siftcast.runtimes.live.node.peers import Tell",
+        at="src/siftcast/runtimes/live/node/sessions.py",
+    ),
+    Rule(
         name="a test can fail",
         select=is_test,
         find=find_tests_without_check,
@@ -398,7 +435,7 @@ def test_rule_spares_what_keeps_it(rule: Rule) -> None:
 
 def test_exempt_rooms_are_exempt() -> None:
     select = is_source_outside("interfaces", "runtimes")
-    assert not select(PurePosixPath("src/siftcast/runtimes/live/node.py"))
+    assert not select(PurePosixPath("src/siftcast/runtimes/live/node/node.py"))
     assert select(PurePosixPath("src/siftcast/__init__.py"))
 
 

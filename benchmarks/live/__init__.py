@@ -23,7 +23,7 @@ from benchmarks.live.load import MATCHES, Load, Rate
 from benchmarks.live.siftcast_nodes import DurableNode, SiftcastNodes, ready_s
 from benchmarks.report import Report
 from benchmarks.settings import Settings
-from siftcast.runtimes.live.node import run as run_loop
+from siftcast.runtimes.live.node.node import run as run_loop
 
 GOAL_READY_S = 2.0
 GOAL_RABBIT, GOAL_RABBIT_CPU, GOAL_RABBIT_DURABLE = 10.0, 25.0, 5.0

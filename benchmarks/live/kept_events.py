@@ -14,10 +14,10 @@ from time import perf_counter
 
 from benchmarks.exactness import check_equal
 from benchmarks.live.load import HEADLINE
-from siftcast.overlays.contract import QueuePolicy
-from siftcast.runtimes.live.client import connect
+from siftcast.overlays.durability.contract import QueuePolicy
+from siftcast.runtimes.live.client.bus import connect
 from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.node import run as run_loop
+from siftcast.runtimes.live.node.node import run as run_loop
 
 _LIMITS = "[limits]\nkept_bytes_max = 100000000000\npolicy_events_max = 100000000\npolicy_bytes_max = 100000000000\n"
 _SHARE = 4

@@ -19,8 +19,8 @@ from benchmarks.live.load import MATCHES, attributes_of, wanted_by
 from benchmarks.live.nats_server import Nats, subject_of
 from benchmarks.live.siftcast_nodes import SiftcastNodes, filter_of
 from siftcast.model import Event
-from siftcast.runtimes.live.client import Bus, connect
-from siftcast.runtimes.live.received import EventStream
+from siftcast.runtimes.live.client.bus import Bus, connect
+from siftcast.runtimes.live.client.received import EventStream
 
 _BODY = b"x" * 200
 _WAIT_S = 120.0

@@ -13,9 +13,11 @@ from typing import Self
 
 from benchmarks.live.brokers import Address, Attributes, Broker, Deliveries, Subscriber, Wanted
 from siftcast.overlays.wire_events import encode_fields
-from siftcast.runtimes.live.client import parse_url
+from siftcast.runtimes.live.client.bus import parse_url
 from siftcast.runtimes.live.errors import failure_error
-from siftcast.runtimes.live.frames import (
+from siftcast.runtimes.live.local_network import LocalNetwork
+from siftcast.runtimes.live.node.rights import hash_token, new_token
+from siftcast.runtimes.live.wire.frames import (
     VERSION,
     Acknowledge,
     Deliver,
@@ -29,9 +31,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
     publish_frame,
 )
-from siftcast.runtimes.live.framing import HEADER_BYTES, size_in
-from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.rights import hash_token, new_token
+from siftcast.runtimes.live.wire.framing import HEADER_BYTES, size_in
 
 _QUIET = "[heartbeat]\ninterval_ms = 600000\n"
 """Heartbeats would be counted as deliveries."""

@@ -41,13 +41,16 @@ if TYPE_CHECKING:
         WorkloadError,
     )
     from siftcast.model.toml_files import TomlFileError as TomlFileError
-    from siftcast.overlays.contract import QueuePolicy as QueuePolicy
+    from siftcast.overlays.durability.contract import QueuePolicy as QueuePolicy
     from siftcast.overlays.durability.errors import NotDurableError as NotDurableError
     from siftcast.overlays.durability.errors import RestoreError as RestoreError
     from siftcast.overlays.reuse import ReuseUnsafeError as ReuseUnsafeError
-    from siftcast.overlays.schemes import SchemeError as SchemeError
-    from siftcast.runtimes.live.client import Bus as Bus
-    from siftcast.runtimes.live.client import connect as connect
+    from siftcast.runtimes.live.client.bus import Bus as Bus
+    from siftcast.runtimes.live.client.bus import connect as connect
+    from siftcast.runtimes.live.client.received import EventStream as EventStream
+    from siftcast.runtimes.live.client.received import ReceivedEvent as ReceivedEvent
+    from siftcast.runtimes.live.client.sync_bus import SyncBus as SyncBus
+    from siftcast.runtimes.live.client.sync_bus import connect_sync as connect_sync
     from siftcast.runtimes.live.errors import ConfigurationError as ConfigurationError
     from siftcast.runtimes.live.errors import ConnectionLost as ConnectionLost
     from siftcast.runtimes.live.errors import DamagedFrame as DamagedFrame
@@ -63,12 +66,9 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.errors import Unauthorised as Unauthorised
     from siftcast.runtimes.live.errors import UntrustedNode as UntrustedNode
     from siftcast.runtimes.live.errors import VersionError as VersionError
-    from siftcast.runtimes.live.received import EventStream as EventStream
-    from siftcast.runtimes.live.received import ReceivedEvent as ReceivedEvent
-    from siftcast.runtimes.live.sync_client import SyncBus as SyncBus
-    from siftcast.runtimes.live.sync_client import connect_sync as connect_sync
     from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
     from siftcast.runtimes.sim.errors import SimulationError as SimulationError
+    from siftcast.schemes.contract import SchemeError as SchemeError
     from siftcast.spark.errors import SparkError as SparkError
 
 __version__ = "0.1.0"
@@ -84,18 +84,18 @@ _LATER = {
             "TopologyFileError", "UnderlayError", "WorkloadError",
         ),
         "siftcast.model.toml_files": ("TomlFileError",),
-        "siftcast.overlays.contract": ("QueuePolicy",),
+        "siftcast.overlays.durability.contract": ("QueuePolicy",),
         "siftcast.overlays.durability.errors": ("NotDurableError", "RestoreError"),
         "siftcast.overlays.reuse": ("ReuseUnsafeError",),
-        "siftcast.overlays.schemes": ("SchemeError",),
-        "siftcast.runtimes.live.client": ("Bus", "connect"),
+        "siftcast.schemes.contract": ("SchemeError",),
+        "siftcast.runtimes.live.client.bus": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
             "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "Unauthorised",
             "UntrustedNode", "VersionError",
         ),
-        "siftcast.runtimes.live.received": ("EventStream", "ReceivedEvent"),
-        "siftcast.runtimes.live.sync_client": ("SyncBus", "connect_sync"),
+        "siftcast.runtimes.live.client.received": ("EventStream", "ReceivedEvent"),
+        "siftcast.runtimes.live.client.sync_bus": ("SyncBus", "connect_sync"),
         "siftcast.runtimes.sim.errors": ("ScenarioError", "SimulationError"),
         "siftcast.spark.errors": ("SparkError",),
     }.items()

@@ -3,18 +3,15 @@
 import pytest
 
 from siftcast.overlays.conformance import SchemeConformance
-from siftcast.overlays.contract import (
-    Deliver,
+from siftcast.overlays.contract import Deliver, Protocol, PublishRequested, SubscribeRequested
+from siftcast.overlays.delivery import AlongTree
+from siftcast.overlays.durability import Durable, Settings
+from siftcast.overlays.durability.contract import (
     DurableSubscribeRequested,
     Offer,
     OffersAcknowledged,
-    Protocol,
-    PublishRequested,
     SubscriberAttached,
-    SubscribeRequested,
 )
-from siftcast.overlays.delivery import AlongTree
-from siftcast.overlays.durability import Durable, Settings
 from siftcast.overlays.links import SourceTreeLinks, TreeLinks
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.protocols.match_first import MatchFirst

@@ -1,142 +1,18 @@
-"""Every scheme of the overlays, with every option, against the suite."""
-
-from collections import Counter
+"""Every scheme of the catalogue, with every example of its options, against the suite; and what it does not draw."""
 
 import pytest
 
 from siftcast.model import Event, Filter, Subscription
-from siftcast.overlays.conformance import SchemeConformance
 from siftcast.overlays.contract import PublishRequested, SubscribeRequested
-from siftcast.overlays.delivery import AlongTree, Direct, NetworkMulticast, OnRing
 from siftcast.overlays.links import SourceTreeLinks, TreeLinks
 from siftcast.overlays.loopback import Loopback
-from siftcast.overlays.messages import Publication
-from siftcast.overlays.protocols.broadcast import Broadcast
 from siftcast.overlays.protocols.filter_based import FilterBased
-from siftcast.overlays.protocols.match_first import MatchFirst
 from siftcast.overlays.reuse import Reuse, ReuseUnsafeError
 from siftcast.overlays.tables import matcher_tables
+from siftcast.schemes.conformance import suites
 from siftcast.space import SourceTrees, Tree
 
-
-class OnceEach(SchemeConformance):
-    """No node receives an event twice."""
-
-    def check_messages(self, net, publisher):
-        received = Counter(to for _, to, message in net.sent if isinstance(message, Publication))
-        assert publisher not in received
-        assert all(count == 1 for count in received.values())
-
-
-class TestFilterBased(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables)
-
-
-class TestFilterBasedOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, SourceTreeLinks.of(case.graph, node), case.tables)
-
-
-class TestFilterBasedWithCovering(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables, summary="covering")
-
-
-class TestFilterBasedWithCoveringOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, SourceTreeLinks.of(case.graph, node), case.tables, summary="covering")
-
-
-class TestFilterBasedWithMerging(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables, summary="merging")
-
-
-class TestFilterBasedWithMergingOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, SourceTreeLinks.of(case.graph, node), case.tables, summary="merging")
-
-
-class TestFilterBasedWithAdvertisements(OnceEach):
-    advertises = True
-
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables, advertisements=True)
-
-
-class TestFilterBasedWithAdvertisementsAndCoveringOnGraphs(OnceEach):
-    advertises = True
-
-    def factory(self, case):
-        return lambda node: FilterBased(
-            node, SourceTreeLinks.of(case.graph, node), case.tables, advertisements=True, summary="covering"
-        )
-
-
-class TestAlwaysReuse(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables, reuse=Reuse("always"))
-
-
-class TestAlwaysReuseOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, SourceTreeLinks.of(case.graph, node), case.tables, reuse=Reuse("always"))
-
-
-class TestPartialReuse(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(node, TreeLinks.of(case.tree, node), case.tables, reuse=Reuse("partial", 2))
-
-
-class TestPartialReuseOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(
-            node, SourceTreeLinks.of(case.graph, node), case.tables, reuse=Reuse("partial", 1)
-        )
-
-
-class TestPartialReuseWithCovering(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(
-            node, TreeLinks.of(case.tree, node), case.tables, summary="covering", reuse=Reuse("partial", 2)
-        )
-
-
-class TestPartialReuseWithMergingOnGraphs(OnceEach):
-    def factory(self, case):
-        return lambda node: FilterBased(
-            node, SourceTreeLinks.of(case.graph, node), case.tables, summary="merging", reuse=Reuse("partial", 1)
-        )
-
-
-class TestBroadcast(OnceEach):
-    def factory(self, case):
-        return lambda node: Broadcast(node, TreeLinks.of(case.tree, node), case.tables)
-
-
-class TestUnicast(SchemeConformance):
-    def factory(self, case):
-        return lambda node: MatchFirst(node, TreeLinks.of(case.tree, node), case.tables, Direct())
-
-
-class TestIdealMulticast(SchemeConformance):
-    def factory(self, case):
-        return lambda node: MatchFirst(node, TreeLinks.of(case.tree, node), case.tables, NetworkMulticast())
-
-
-class TestMatchEarly(SchemeConformance):
-    def factory(self, case):
-        return lambda node: MatchFirst(
-            node, TreeLinks.of(case.tree, node), case.tables, AlongTree(node, case.tree.next_hops(node))
-        )
-
-
-class TestMatchFirstOverARing(SchemeConformance):
-    def factory(self, case):
-        return lambda node: MatchFirst(
-            node, SourceTreeLinks.of(case.graph, node), case.tables, OnRing(node, case.nodes)
-        )
+globals().update(suites())
 
 
 # -- the one combination that cannot pass -------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
 from tests.hostile.faults import names_of_faults, names_of_pairs
 from tests.hostile.network import Setting
 from tests.hostile.scene import HostileFailure, Run

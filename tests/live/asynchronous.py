@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
 
 HANGS_AFTER_S = 1_200.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 300.0
 

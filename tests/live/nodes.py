@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from siftcast.runtimes.live.configuration import ConfigurationFile, parse_configuration
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.configuration import ConfigurationFile, parse_configuration
+from siftcast.runtimes.live.node.node import Node
 
 QUIET = '[log]\nlevel = "error"\n'
 
@@ -63,5 +63,5 @@ async def joined(
             nodes[name] = Node(parse_configuration(text, str(folder / f"{name}.toml")))
             stack.push_async_callback(nodes[name].stop)
             await nodes[name].start(listener)
-        await until(lambda: not any(node.peers.missing for node in nodes.values()))
+        await until(lambda: not any(node.life.peers.missing for node in nodes.values()))
         yield nodes

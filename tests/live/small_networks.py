@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.node import Node
 from tests.live.asynchronous import until
 
 
@@ -51,13 +51,13 @@ class SmallNetwork:
         lines += [f'[[overlay.nodes]]\nname = "{each}"\naddress = "{known[each]}"' for each in self.names]
         file = parse_configuration("\n".join(lines), str(self._folder / f"{name}.toml"))
         said = self._said.setdefault(name, io.StringIO())
-        node = self.nodes[name] = Node(file, log=make_log(LogSpec(format="json"), said))
+        node = self.nodes[name] = Node(file, log=make_log("json", stream=said))
         await node.start(self._listeners[name].dup())
         return node
 
     async def joined(self) -> None:
         """Waits until all nodes know all they must know."""
-        await until(lambda: not any(node.peers.missing for node in self.nodes.values()))
+        await until(lambda: not any(node.life.peers.missing for node in self.nodes.values()))
 
     async def stop(self) -> None:
         for node in self.nodes.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from siftcast.runtimes.live.sqlite_pages import PAGE_BYTES
+from siftcast.runtimes.live.storage.sqlite_pages import PAGE_BYTES
 from tests.live.stores import FRAME_BYTES, FRAME_HEADER, LOG, LOG_HEADER, MAIN
 
 Files = dict[str, bytes]

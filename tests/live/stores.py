@@ -10,11 +10,10 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from siftcast.runtimes.live import store_file
-from siftcast.runtimes.live.configuration import LogSpec
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.sqlite_pages import PAGE_BYTES
-from siftcast.runtimes.live.store import Changes, Reported, Store
+from siftcast.runtimes.live.storage import file as store_file
+from siftcast.runtimes.live.storage.sqlite_pages import PAGE_BYTES
+from siftcast.runtimes.live.storage.store import Changes, Reported, Store
 
 MAIN, LOG, TAIL = "store.sqlite", "store.sqlite-wal", "store.tail"
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -31,7 +30,7 @@ class Kept:
         self.groups: list[int] = []
         self._changed = threading.Condition()
         self._lines = StringIO()
-        self.store = Store(path, self.note, make_log(LogSpec(), self._lines))
+        self.store = Store(path, self.note, make_log(stream=self._lines))
         self.held = self.store.open()
 
     @property

@@ -12,10 +12,10 @@ import pytest
 import siftcast
 from siftcast import Event, Filter
 from siftcast.model import EventError, FilterError, FilterSyntaxError
-from siftcast.runtimes.live.client import parse_url
+from siftcast.runtimes.live.client.bus import parse_url
 from siftcast.runtimes.live.errors import ConnectionLost, DurabilityUnavailable, LiveError, VersionError
-from siftcast.runtimes.live.frames import VERSION, Hello, Subscribe, Welcome, encode_frame
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.wire.frames import VERSION, Hello, Subscribe, Welcome, encode_frame
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
 from tests.live.wire import last_frame, read_frame
@@ -158,7 +158,7 @@ async def test_a_bus_reconnects_and_subscribes_anew() -> None:
         await first.stop()
         second = Node(configured())
         await second.start(listener)
-        await until(lambda: second.sessions.describe())
+        await until(lambda: second.life.sessions.describe())
         await bus.publish({"x": 2})
         assert (await anext(stream))["x"] == 2
         await second.stop()

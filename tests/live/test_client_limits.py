@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import siftcast
 from siftcast import Event
 from siftcast.model import EventError, FilterError, SubscriptionError
-from siftcast.overlays.contract import QueuePolicy
-from siftcast.runtimes.live.client_limits import ClientLimits
-from siftcast.runtimes.live.configuration import LimitSpec, PrincipalLimitSpec
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import ConnectionLost
-from siftcast.runtimes.live.frames import VERSION, Describe, Failure, Hello, encode_frame
-from siftcast.runtimes.live.rights import new_token
+from siftcast.runtimes.live.node.client_limits import ClientLimits
+from siftcast.runtimes.live.node.configuration import LimitSpec, PrincipalLimitSpec
+from siftcast.runtimes.live.node.rights import new_token
+from siftcast.runtimes.live.wire.frames import VERSION, Describe, Failure, Hello, encode_frame
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of

@@ -6,9 +6,9 @@ import pytest
 
 from siftcast.interfaces.cli.serve_example import EXAMPLE
 from siftcast.matching import Matcher
-from siftcast.runtimes.live.configuration import Configuration, load_configuration, parse_configuration
 from siftcast.runtimes.live.errors import ConfigurationError
-from siftcast.runtimes.live.layout import lay_out
+from siftcast.runtimes.live.node.configuration import Configuration, load_configuration, parse_configuration
+from siftcast.runtimes.live.node.layout import lay_out
 
 THREE = """
 [[overlay.nodes]]
@@ -49,8 +49,8 @@ MISTAKES = {
 LAYOUT_MISTAKES = {
     "no such scheme": ('[overlay]\nscheme = "kira"\n', 2, "did you mean 'kyra'"),
     "simulated only": ('[overlay]\nscheme = "ideal-multicast"\n', 2, "filter-based"),
-    "planned only": ('[overlay]\nscheme = "clustered"\n', 2, "kyra, match-early, broadcast"),
-    "bad option": ("[overlay.options]\nsummery = 1\n", 1, "options: summary"),
+    "planned only": ('[overlay]\nscheme = "clustered"\n', 2, "broadcast, filter-based, kyra"),
+    "bad option": ("[overlay.options]\nsummery = 1\n", 2, "options: summary"),
     "bad value": ('[overlay.options]\nsummary = "short"\n', 1, "covering"),
     "kyra without schema": ('[overlay]\nscheme = "kyra"\n', 2, "name a file as schema"),
     "missing schema": ('[overlay]\nscheme = "kyra"\nschema = "none.toml"\n', 3, "docs/filter-language.md"),

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.runtimes.live.connection import SILENT_ROUNDS_MAX, Connection, Outbox, Watch
-from siftcast.runtimes.live.frames import Describe, Dropped, Failure, Frame, Subscribe, encode_frame
+from siftcast.runtimes.live.wire.connection import SILENT_ROUNDS_MAX, Connection, Outbox, Watch
+from siftcast.runtimes.live.wire.frames import Describe, Dropped, Failure, Frame, Subscribe, encode_frame
 from tests.live.asynchronous import on_loop, until
 from tests.live.wire import HEADER_BYTES, enveloped, last_frame
 

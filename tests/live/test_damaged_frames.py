@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from siftcast.model import Event
 from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live.errors import DamagedFrame, FrameError
-from siftcast.runtimes.live.frames import (
+from siftcast.runtimes.live.storage.spill import Spill
+from siftcast.runtimes.live.wire.frames import (
     Acknowledge,
     Deliver,
     Dropped,
@@ -24,7 +25,6 @@ from siftcast.runtimes.live.frames import (
     Publish,
     encode_frame,
 )
-from siftcast.runtimes.live.spill import Spill
 from tests.live.test_connection import joined
 from tests.live.wire import HEADER_BYTES, last_frame
 

@@ -16,7 +16,7 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.runtimes.live.errors import ConnectionLost
-from siftcast.runtimes.live.frames import VERSION, Frame, Hello, Publish, Published, Welcome, encode_frame
+from siftcast.runtimes.live.wire.frames import VERSION, Frame, Hello, Publish, Published, Welcome, encode_frame
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running
 from tests.live.proxies import Proxy

@@ -14,42 +14,44 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.overlays.contract import (
-    Accept,
     CancelTimer,
-    DeadLetter,
     Deliver,
-    DurableSubscribeRequested,
     Effect,
-    Expire,
     InferRoute,
     MeasureDelay,
     MessageReceived,
-    Offer,
-    OfferRefused,
-    OffersAcknowledged,
     PeerFound,
     PeerLost,
     Persist,
     PersistAll,
     Persisted,
     PublishRequested,
-    QueuePolicy,
     Refuse,
     Report,
     SendMessage,
     SetTimer,
     Stimulus,
-    SubscriberAttached,
-    SubscriberDetached,
     SubscribeRequested,
     TimerFired,
     UnsubscribeRequested,
 )
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import (
+    Accept,
+    DeadLetter,
+    DurableSubscribeRequested,
+    Expire,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
+    QueuePolicy,
+    SubscriberAttached,
+    SubscriberDetached,
+)
 from siftcast.overlays.durability.relaying import RESEND_TIMER
 from siftcast.runtimes.live.errors import ConnectionLost, Refused
-from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.set_aside import STOPS_MAX
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.node.set_aside import STOPS_MAX
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import joined, running, url_of
 
@@ -115,7 +117,7 @@ async def publish_all(node: Node, bus: siftcast.Bus, first: int, count: int) -> 
 def fail_once(node: Node, kind: type[Effect]) -> list[int]:
     """Has the next effect of a kind fail, in the place where it would be carried out; counts the failures."""
     failed: list[int] = []
-    carrier = node._carrier
+    carrier = node.life.carrier
     owner, name = {
         Deliver: (carrier._sessions, "deliver"),
         SendMessage: (carrier._peers, "send"),
@@ -141,13 +143,13 @@ async def check_promises(nodes: Nodes, disturb: Callable[[Node], list[int]]) -> 
         siftcast.connect(url_of(nodes["n0"]), name="p", timeout_s=60) as bus,
         Reader(nodes["n1"], policy) as reader,
     ):
-        await until(lambda: nodes["n0"]._protocol.state()["entries"] == 1)
+        await until(lambda: nodes["n0"].life.protocol.state()["entries"] == 1)
         expected = await publish_all(nodes["n0"], bus, 0, 4)
         failures = [disturb(node) for node in nodes.values()]
         expected += await publish_all(nodes["n0"], bus, 4, EVENTS - 4)
         taken = [id for id in expected if id not in REFUSED]
         await until(lambda: len(reader.taken) >= len(taken))
-        await until(lambda: len(nodes["n1"].durable_clients()._queues.dead_letters("n1/desk")) == len(REFUSED))
+        await until(lambda: len(nodes["n1"].life.durable_clients()._queues.dead_letters("n1/desk")) == len(REFUSED))
         assert reader.taken == taken
         return [len(each) for each in failures]
 
@@ -160,7 +162,7 @@ async def test_an_effect_that_fails_keeps_no_other_and_loses_nothing(kind: type[
     def disturb(node: Node) -> list[int]:
         failed = fail_once(node, kind)
         if kind is SetTimer:  # nobody may need one while all goes well
-            node._carrier.carry_out([SetTimer(RESEND_TIMER, 1.0)])
+            node.life.carrier.carry_out([SetTimer(RESEND_TIMER, 1.0)])
         return failed
 
     async with joined(tmp_path, ("n0", "n1")) as nodes:
@@ -187,22 +189,22 @@ async def test_an_effect_that_fails_keeps_no_other_and_loses_nothing(kind: type[
 async def test_effects_after_one_that_failed_are_carried_out(effect: Effect, tmp_path: Path) -> None:
     async with running('data = "data"', tmp_path) as node:
         failed = fail_once(node, type(effect))
-        node._carrier.carry_out([effect, SetTimer("after", 60_000.0)])
+        node.life.carrier.carry_out([effect, SetTimer("after", 60_000.0)])
         assert failed == [1]
-        assert "after" in node._carrier._timers
+        assert "after" in node.life.carrier._timers
 
 
 @on_loop
 async def test_a_report_may_use_any_name_for_its_facts(tmp_path: Path) -> None:
     async with running('data = "data"', tmp_path) as node:
-        node._carrier.carry_out([Report("said", {"event": "e", "level": 1, "node": "x", "exc_info": 0})])
-        assert node._carrier.failed == 0
+        node.life.carrier.carry_out([Report("said", {"event": "e", "level": 1, "node": "x", "exc_info": 0})])
+        assert node.life.carrier.failed == 0
 
 
 def raise_once(node: Node, kind: type[Stimulus], picked: Callable[[Any], bool] = lambda _: True) -> list[int]:
     """Has the protocol fail once, after it has taken in a stimulus of a kind: half staged, nothing said."""
     failed: list[int] = []
-    before = node._protocol.handle
+    before = node.life.protocol.handle
 
     def handle(stimulus: Stimulus, now: float) -> Any:
         effects = before(stimulus, now)
@@ -211,7 +213,7 @@ def raise_once(node: Node, kind: type[Stimulus], picked: Callable[[Any], bool] =
             raise Injected(kind.__name__)
         return effects
 
-    node._protocol.handle = handle  # type: ignore[method-assign]
+    node.life.protocol.handle = handle  # type: ignore[method-assign]
     return failed
 
 
@@ -227,7 +229,7 @@ async def test_a_protocol_that_fails_is_made_again_from_disk_and_loses_nothing(
     def disturb(node: Node) -> list[int]:
         failed = raise_once(node, kind)
         if kind is TimerFired:
-            node._carrier.carry_out([SetTimer(RESEND_TIMER, 1.0)])
+            node.life.carrier.carry_out([SetTimer(RESEND_TIMER, 1.0)])
         return failed
 
     async with joined(tmp_path, ("n0", "n1")) as nodes:
@@ -251,11 +253,11 @@ async def test_a_subscription_that_stops_a_node_stands_afterwards(kind: type[Sti
             async with await persist(lambda: entered(bus.subscribe("x = 1", durable=name))) as stream:
                 while not failed:
                     await asyncio.sleep(0.01)
-                await until(lambda: not node._down)
+                await until(lambda: not node.life.down)
                 if name is not None:
                     await persist(lambda: bus.publish(Event({"x": 1}, "e"), durable=True))
                 else:
-                    await until(lambda: node._protocol.state()["local"] == 1)
+                    await until(lambda: node.life.protocol.state()["local"] == 1)
                     await persist(lambda: bus.publish(Event({"x": 1}, "e")))
                 assert (await anext(stream)).id == "e"
         assert failed == [1]
@@ -285,7 +287,7 @@ class _Left:
 async def test_a_protocol_that_fails_on_its_neighbours_comes_back(kind: type[Stimulus], tmp_path: Path) -> None:
     def disturb(node: Node) -> list[int]:
         failed = raise_once(node, kind)
-        node.peers.cut(node.peers.connected, "cut by the test")
+        node.life.peers.cut(node.life.peers.connected, "cut by the test")
         return failed
 
     async with joined(tmp_path, ("n0", "n1")) as nodes:
@@ -343,16 +345,16 @@ async def test_a_message_that_stops_a_neighbour_is_kept_apart_there_and_what_fol
             siftcast.connect(url_of(nodes["n0"]), name="p", timeout_s=60) as bus,
             Reader(nodes["n1"], QueuePolicy(refusals_max=1)) as reader,
         ):
-            await until(lambda: nodes["n0"]._protocol.state()["entries"] == 1)
+            await until(lambda: nodes["n0"].life.protocol.state()["entries"] == 1)
             ids = await publish_all(nodes["n0"], bus, 0, 16)
             wanted = [id for id in ids if id not in REFUSED and id != "e7"]
             await until(lambda: len(reader.taken) >= len(wanted))
             assert reader.taken == wanted
             assert len(stops) == STOPS_MAX
-            await until(lambda: nodes["n0"]._protocol.state()["relays_waiting"] == 0)
-    from siftcast.runtimes.live.store import Store
+            await until(lambda: nodes["n0"].life.protocol.state()["relays_waiting"] == 0)
+    from siftcast.runtimes.live.storage.store import Store
 
-    store = Store(tmp_path / "data-n1" / "store.sqlite", lambda _: None, nodes["n1"].log)
+    store = Store(tmp_path / "data-n1" / "store.sqlite", lambda _: None, nodes["n1"]._log)
     aside = [data for key, data in store.open().items() if key.startswith("aside/")]
     store.close()
     assert len(aside) == 1

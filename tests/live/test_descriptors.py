@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import siftcast
-from siftcast.runtimes.live import descriptors
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.local_network import READY
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node import descriptors
+from siftcast.runtimes.live.node.node import Node
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
 
@@ -57,7 +57,7 @@ async def test_who_is_one_too_many_is_told_the_limit(monkeypatch: pytest.MonkeyP
         async with siftcast.connect(url_of(node)):
             with pytest.raises(ConnectionLost, match="connections_max in"):
                 await siftcast.connect(url_of(node), timeout_s=0.1).__aenter__()
-        await until(lambda: len(node.sessions.open) == 1)
+        await until(lambda: len(node.life.sessions.open) == 1)
         monkeypatch.setattr(descriptors, "connections_max", lambda: 1)
         with pytest.raises(ConnectionLost, match="ulimit -n"):
             await siftcast.connect(url_of(node), timeout_s=0.1).__aenter__()

@@ -24,10 +24,9 @@ import pytest
 
 import siftcast
 from siftcast import Event
-from siftcast.runtimes.live.configuration import LogSpec
 from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.node import Node
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import QUIET, configured, running, url_of
 from tests.live.stores import FRAME_BYTES, LOG, LOG_HEADER, commit_ends
@@ -142,7 +141,7 @@ async def test_a_clock_that_jumps_by_an_hour_is_harmless(
         await asyncio.sleep(0.25)  # several heartbeats: nobody takes the other for dead
         await bus.publish({"value": 4}, durable=True)
         assert [(await anext(stream))["value"] for _ in range(3)] == [2, 3, 4]
-        assert len(node.sessions.open) == 1
+        assert len(node.life.sessions.open) == 1
     # The node comes back under the other clock, which is where calendars of two lives meet.
     async with running(data, tmp_path) as node, siftcast.connect(url_of(node)) as bus:
         stream = bus.subscribe("value >= 0", durable="desk")
@@ -187,7 +186,7 @@ async def test_a_node_finds_all_it_acknowledged_behind_a_flipped_bit_in_its_log_
     content[LOG_HEADER + len(content) // FRAME_BYTES // 3 * FRAME_BYTES + 8] ^= 1
     log.write_bytes(content)
     lines = StringIO()
-    node = Node(configured('data = "crashed"', tmp_path), log=make_log(LogSpec(), lines))
+    node = Node(configured('data = "crashed"', tmp_path), log=make_log(stream=lines))
     await node.start()
     try:
         async with siftcast.connect(url_of(node)) as bus:
@@ -204,7 +203,7 @@ async def test_a_node_whose_log_was_cut_says_which_commits_are_missing_and_goes_
     content = log.read_bytes()
     log.write_bytes(content[: commit_ends(content)[-5]])
     lines = StringIO()
-    node = Node(configured('data = "crashed"', tmp_path), log=make_log(LogSpec(), lines))
+    node = Node(configured('data = "crashed"', tmp_path), log=make_log(stream=lines))
     await node.start()
     try:
         async with siftcast.connect(url_of(node)) as bus:

@@ -13,11 +13,11 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.model import SubscriptionError
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused, Superseded
-from siftcast.runtimes.live.memory_store import MemoryStore
-from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.store import Changes, Reported
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.storage.memory_store import MemoryStore
+from siftcast.runtimes.live.storage.store import Changes, Reported
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
@@ -86,7 +86,7 @@ async def test_a_durable_publish_is_answered_when_it_is_on_disk_and_not_before()
     try:
         async with siftcast.connect(url_of(node)) as bus:
             durable = asyncio.create_task(bus.publish({"value": 1}, durable=True))
-            await until(lambda: node.published == 1)
+            await until(lambda: node.tally.published == 1)
             await bus.publish({"value": 2})
             await bus.describe()
             assert not durable.done()
@@ -112,7 +112,7 @@ async def test_a_subscription_is_resumed_by_its_name_after_the_client_crashed(tm
         assert doomed._keeper is not None
         doomed._keeper.cancel()
         doomed._link.connection.abort("the client crashes")
-        await until(lambda: len(node.sessions.open) == 1)
+        await until(lambda: len(node.life.sessions.open) == 1)
         async with bus.subscribe("value >= 0", durable="desk") as resumed:
             assert await values(resumed, 3) == [2, 3, 4]
 

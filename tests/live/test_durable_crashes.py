@@ -19,7 +19,7 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
 from tests.live.asynchronous import until
 
 KILLS = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 20

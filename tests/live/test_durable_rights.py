@@ -8,7 +8,7 @@ import siftcast
 from siftcast import Event
 from siftcast.model import SubscriptionError
 from siftcast.runtimes.live.errors import Forbidden
-from siftcast.runtimes.live.rights import new_token
+from siftcast.runtimes.live.node.rights import new_token
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 from tests.live.test_rights import principal

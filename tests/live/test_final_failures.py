@@ -8,7 +8,7 @@ import siftcast
 from siftcast import Event
 from siftcast.model import EventError, SubscriptionError
 from siftcast.runtimes.live.errors import FrameError, Refused
-from siftcast.runtimes.live.frames import EndDurable, Subscribe
+from siftcast.runtimes.live.wire.frames import EndDurable, Subscribe
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 
@@ -24,7 +24,7 @@ async def test_an_event_that_no_frame_holds_is_refused_and_others_go_on(durable:
         with pytest.raises(EventError, match="the limit is 262,144"):
             await bus.publish_many([{"n": 1}, {"text": TOO_LARGE}, {"n": 2}], durable=durable)
         assert await bus.publish(Event({"n": 3}, "e3"), durable=durable) == "e3"
-        assert node._session_count == 1, "it was never sent, so the connection stands"
+        assert node.tally.sessions == 1, "it was never sent, so the connection stands"
 
 
 @on_loop
@@ -53,7 +53,7 @@ async def test_what_a_node_cannot_read_is_not_sent_again_for_ever() -> None:
         with pytest.raises(FrameError):
             await bus._link.request(lambda number: EndDurable(number, 5))  # type: ignore[union-attr, arg-type]
         assert await bus.publish({"n": 1})
-        assert node._session_count == 2
+        assert node.tally.sessions == 2
 
 
 @on_loop

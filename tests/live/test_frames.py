@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftcast.model import DataError, Event, EventError, Filter
-from siftcast.overlays.contract import Message, QueuePolicy
+from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.messages import Announce, Publication
 from siftcast.overlays.protocols.kyra.messages import Entrust
-from siftcast.overlays.schemes import schemes
 from siftcast.overlays.wire_events import EventLimits, WireEvent, decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
-from siftcast.runtimes.live import frames
 from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.frames import (
+from siftcast.runtimes.live.wire import frames
+from siftcast.runtimes.live.wire.frames import (
     DELIVERY_HEAD_BYTES,
     VERSION,
     decode_frame,
@@ -26,6 +26,7 @@ from siftcast.runtimes.live.frames import (
     encode_frame,
     publish_frame,
 )
+from siftcast.schemes import schemes
 from tests.live.wire import frames_in
 
 EVENT = Event({"symbol": "IBM", "price": 88.5, "deep": {"er": [1, None, True]}}, "e1", "desk", None, b"\x00payload")

@@ -18,10 +18,10 @@ import siftcast
 from siftcast.matching import wait_until_prepared
 from siftcast.model import Event
 from siftcast.overlays.wire_events import encode_event
-from siftcast.runtimes.live import frames
-from siftcast.runtimes.live.client import parse_url
-from siftcast.runtimes.live.frames import encode_frame
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.client.bus import parse_url
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.wire import frames
+from siftcast.runtimes.live.wire.frames import encode_frame
 from tests.live.asynchronous import on_loop
 from tests.live.nodes import running, url_of
 from tests.live.wire import HEADER_BYTES, enveloped, last_frame, read_frame

@@ -14,12 +14,12 @@ from siftcast.overlays.contract import Deliver, MessageReceived, PublishRequeste
 from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.errors import Forbidden, FrameError
 from siftcast.runtimes.live.event_trace import follow
-from siftcast.runtimes.live.frames import PeerAnswer, PeerQuestion
-from siftcast.runtimes.live.hops import ID_LENGTH_MAX, NAMED_MAX, Hops
-from siftcast.runtimes.live.inquiries import _fitting
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.hops import ID_LENGTH_MAX, NAMED_MAX, Hops
+from siftcast.runtimes.live.node.inquiries import _fitting
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.node.rights import new_token
 from siftcast.runtimes.live.reach import LISTED_MAX, judge, reach_of
-from siftcast.runtimes.live.rights import new_token
+from siftcast.runtimes.live.wire.frames import PeerAnswer, PeerQuestion
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, url_of
@@ -52,9 +52,9 @@ async def chain(scheme: str = "filter-based") -> AsyncIterator[tuple[list[Node],
             await node.start()
             stack.push_async_callback(node.stop)
             nodes.append(node)
-        await until(lambda: not any(node.peers.missing for node in nodes))
+        await until(lambda: not any(node.life.peers.missing for node in nodes))
         buses = [
-            await stack.enter_async_context(siftcast.connect(url_of(node), name=f"at {node.names[place]}"))
+            await stack.enter_async_context(siftcast.connect(url_of(node), name=f"at {node.life.overlay.names[place]}"))
             for place, node in enumerate(nodes)
         ]
         yield nodes, buses
@@ -80,7 +80,7 @@ async def test_a_dry_run_says_whom_an_event_would_reach_at_every_node_and_publis
         assert missed.node == "c"
         assert "✗ price > 100   (price is 88)" in missed.why
         assert "✓ symbol = 'IBM'" in missed.why
-        assert sum(node.published for node in nodes) == 0
+        assert sum(node.tally.published for node in nodes) == 0
 
 
 @on_loop
@@ -118,14 +118,14 @@ async def test_a_hop_that_led_nowhere_says_what_its_message_is_for() -> None:
 
 @on_loop
 async def test_nodes_that_are_gone_or_frozen_are_named_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siftcast.runtimes.live.inquiries.PATIENCE_MS", 200.0)
+    monkeypatch.setattr("siftcast.runtimes.live.node.inquiries.PATIENCE_MS", 200.0)
     async with chain() as (nodes, buses):
-        monkeypatch.setattr(nodes[2].inquiries, "received", lambda *_: None)
+        monkeypatch.setattr(nodes[2].life.inquiries, "received", lambda *_: None)
         found = await buses[0].dry_run({"n": 1})
         assert found.nodes == ("a", "b")
         assert found.silent == ("c",)
         await nodes[1].stop()
-        await until(lambda: nodes[0].peers.missing)
+        await until(lambda: nodes[0].life.peers.missing)
         assert (await buses[0].dry_run({"n": 1})).silent == ("b", "c")
 
 
@@ -133,29 +133,29 @@ async def test_nodes_that_are_gone_or_frozen_are_named_as_silent(monkeypatch: py
 async def test_a_neighbour_that_is_lost_is_not_waited_for() -> None:
     async with chain() as (nodes, buses):
         asked = asyncio.Event()
-        nodes[1].inquiries.received = lambda *_: asked.set()  # type: ignore[method-assign]
+        nodes[1].life.inquiries.received = lambda *_: asked.set()  # type: ignore[method-assign]
         question = asyncio.create_task(buses[0].trace("e"))
         await asked.wait()
         await nodes[1].stop()
         assert (await question).silent == ("b", "c")
-        assert not nodes[0].inquiries._open
+        assert not nodes[0].life.inquiries._open
 
 
 @on_loop
 async def test_a_neighbour_that_talks_nonsense_harms_nobody() -> None:
     async with chain() as (nodes, buses):
-        passed_on = nodes[1].inquiries.received
+        passed_on = nodes[1].life.inquiries.received
 
         def answer_badly(sender: int, frame: PeerQuestion | PeerAnswer) -> None:
             if isinstance(frame, PeerQuestion):
-                nodes[1].peers.send_frame(sender, PeerQuestion("odd", "trace", b"\xff", float("nan")))
-                nodes[1].peers.send_frame(sender, PeerAnswer("never asked", [{"node": "c"}]))
-                nodes[1].peers.send_frame(sender, PeerAnswer(frame.id, [{}, {"node": ["b"]}, {"node": "nobody"}]))
+                nodes[1].life.peers.send_frame(sender, PeerQuestion("odd", "trace", b"\xff", float("nan")))
+                nodes[1].life.peers.send_frame(sender, PeerAnswer("never asked", [{"node": "c"}]))
+                nodes[1].life.peers.send_frame(sender, PeerAnswer(frame.id, [{}, {"node": ["b"]}, {"node": "nobody"}]))
 
-        nodes[1].inquiries.received = answer_badly  # type: ignore[method-assign]
+        nodes[1].life.inquiries.received = answer_badly  # type: ignore[method-assign]
         found = await buses[0].dry_run({"n": 1})
         assert (found.nodes, found.silent) == (("a",), ("b", "c"))
-        nodes[1].inquiries.received = passed_on  # type: ignore[method-assign]
+        nodes[1].life.inquiries.received = passed_on  # type: ignore[method-assign]
         assert (await buses[0].dry_run({"n": 1})).nodes == ("a", "b", "c")
 
 

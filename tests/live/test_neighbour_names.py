@@ -8,8 +8,8 @@ import pytest
 
 import siftcast
 from siftcast import Event
-from siftcast.runtimes.live import rivals
-from siftcast.runtimes.live.frames import VERSION, Failure, Frame, Heartbeat, Hello, Welcome, encode_frame
+from siftcast.runtimes.live.node import rivals
+from siftcast.runtimes.live.wire.frames import VERSION, Failure, Frame, Heartbeat, Hello, Welcome, encode_frame
 from tests.live.asynchronous import on_loop, until
 from tests.live.small_networks import SmallNetwork, small_network
 from tests.live.wire import read_frame
@@ -35,9 +35,9 @@ async def test_two_addresses_that_are_exchanged_are_noticed_in_words_and_nothing
             assert f"this is node '{found}', not '{wanted}'" in said[wanted]["reason"]
             assert "[[overlay.nodes]] of 'n2'" in said[wanted]["reason"]
             assert said[wanted]["address"] == network.address(found)
-        assert network.nodes["n2"].peers.missing == ["n0", "n1"]
+        assert network.nodes["n2"].life.peers.missing == ["n0", "n1"]
         for name in ("n0", "n1"):
-            assert network.nodes[name].peers.missing == ["n2"]
+            assert network.nodes[name].life.peers.missing == ["n2"]
             assert not logged(network, name, "peer found")
 
 
@@ -86,7 +86,7 @@ async def test_a_node_that_answers_under_another_name_than_it_was_called_by_is_n
         await until(lambda: logged(network, "n1", "peer not reached"))
         (line,) = logged(network, "n1", "peer not reached")
         assert f"the node at {address} is 'n7', not 'n0'; are two addresses exchanged" in line["reason"]
-        assert node.peers.missing == ["n0"]
+        assert node.life.peers.missing == ["n0"]
     server.close()
 
 
@@ -95,14 +95,14 @@ async def test_a_node_whose_own_address_is_listed_as_anothers_is_told(tmp_path: 
     async with small_network(tmp_path, 2) as network:
         await network.start("n1", {"n0": network.address("n1")})
         await until(lambda: "this is node 'n1', not 'n0'" in network.log_of("n1"))
-        assert network.nodes["n1"].peers.missing == ["n0"]
+        assert network.nodes["n1"].life.peers.missing == ["n0"]
 
 
 class Caller:
     """Calls a node as one of its neighbours, by hand."""
 
     def __init__(self, network: SmallNetwork, called: str, name: str, incarnation: str) -> None:
-        digest = network.nodes[called].peers.hello(0).network
+        digest = network.nodes[called].life.peers.hello(0).network
         self._hello = Hello(VERSION, "node", name, "", digest, incarnation, called)
         self._port = network.port(called)
         self.answers = True
@@ -158,7 +158,7 @@ async def test_a_second_process_of_a_name_is_turned_away_while_the_first_lives(
                     assert failure.code == "network-mismatch"
                     assert "two nodes say they are 'n1'" in failure.message
             assert not first.is_hung_up
-            assert network.nodes["n0"].peers.present == ["n1"]
+            assert network.nodes["n0"].life.peers.present == ["n1"]
             (line,) = logged(network, "n0", "two nodes with one name")  # once, however often it calls
             assert line["level"] == "warning"
             assert line["kept"] != line["turned_away"]
@@ -177,7 +177,7 @@ async def test_a_process_that_does_not_answer_any_more_gives_way_to_its_successo
             async with Caller(network, "n0", "n1", "after") as second:
                 await until(lambda: second.is_welcome)
                 await until(lambda: first.is_hung_up)
-                assert network.nodes["n0"].peers.present == ["n1"]
+                assert network.nodes["n0"].life.peers.present == ["n1"]
         assert not logged(network, "n0", "two nodes with one name")
 
 
@@ -192,7 +192,7 @@ async def test_a_process_that_calls_again_replaces_its_own_connection_at_once(
             await until(lambda: first.is_welcome)
             async with Caller(network, "n0", "n1", "one") as second:
                 await until(lambda: second.is_welcome and first.is_hung_up)
-                assert network.nodes["n0"].peers.present == ["n1"]
+                assert network.nodes["n0"].life.peers.present == ["n1"]
 
 
 @on_loop

@@ -12,10 +12,10 @@ from siftcast import Event
 from siftcast.overlays.contract import TimerFired
 from siftcast.overlays.durability.watchdog import WATCH_TIMER
 from siftcast.overlays.tables import matcher_tables
-from siftcast.runtimes.live.configuration import parse_configuration
-from siftcast.runtimes.live.layout import lay_out
 from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.layout import lay_out
+from siftcast.runtimes.live.node.node import Node
 from tests.live.asynchronous import on_loop
 
 LIST = "[[overlay.nodes]]\n"
@@ -104,7 +104,7 @@ async def test_a_neighbour_that_was_never_there_is_missing_and_no_stall(tmp_path
         state = node.describe()["state"]
         assert state["peers_lost"] == [1]
         assert node.describe()["missing"] == ["b"]
-        node.tell(TimerFired(WATCH_TIMER))
+        node.life.tell(TimerFired(WATCH_TIMER))
         assert state["stalled"] == []
     finally:
         await node.stop()

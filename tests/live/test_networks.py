@@ -16,11 +16,11 @@ import siftcast
 from siftcast import Event
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.live.local_network import LocalNetwork
-from siftcast.runtimes.live.node import run
-from siftcast.runtimes.live.recording import merge_traces
+from siftcast.runtimes.live.node.node import run
+from siftcast.runtimes.live.node.recording import merge_traces
 from siftcast.runtimes.sim import ScenarioRun, execute, parse_scenario, prepare, replay
 from siftcast.runtimes.sim.checkers import exactly_once
-from siftcast.runtimes.sim.layouts import server_of
+from siftcast.runtimes.sim.parties import server_of
 from tests.live.asynchronous import until
 
 NODES = 8
@@ -162,7 +162,7 @@ async def _neighbour_of(network: LocalNetwork, name: str) -> str:
 
 
 def test_nodes_of_different_networks_do_not_mix(tmp_path: Path) -> None:
-    with LocalNetwork(tmp_path, 2) as network:
+    with LocalNetwork(tmp_path, 2, "filter-based") as network:
         network.await_joined()
         network.kill("n1")
         path = tmp_path / "n1.toml"

@@ -24,9 +24,9 @@ from siftcast.overlays.contract import (
     TimerFired,
 )
 from siftcast.overlays.messages import Publication, Retract
-from siftcast.runtimes.live.connection import Connection
 from siftcast.runtimes.live.errors import Refused
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.wire.connection import Connection
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, running, url_of
 
@@ -51,7 +51,7 @@ class Scripted(Protocol):
 
 def scripted(node: Node, **script: Sequence[Effect]) -> Scripted:
     protocol = Scripted(script)
-    node._protocol = protocol
+    node.life.protocol = protocol
     return protocol
 
 
@@ -101,15 +101,15 @@ async def test_what_a_protocol_refuses_is_raised_where_it_was_published() -> Non
 @on_loop
 async def test_to_a_neighbour_that_does_not_keep_up_events_are_dropped_and_control_is_not() -> None:
     async with running() as node:
-        connection = Connection(node.outbox, lambda _: None)  # type: ignore[arg-type, return-value]
-        node.peers._links[1] = connection
+        connection = Connection(node._outbox, lambda _: None)  # type: ignore[arg-type, return-value]
+        node.life.peers._links[1] = connection
         connection.pause_writing()
-        node.peers.send(Publication(Event({"x": 1}, "e"), 0), (1,))
-        assert (connection.pieces, node.peers.dropped) == ([], 1)
-        node.peers.send(Retract(("s",)), (1, 2))
+        node.life.peers.send(Publication(Event({"x": 1}, "e"), 0), (1,))
+        assert (connection.pieces, node.life.peers.dropped) == ([], 1)
+        node.life.peers.send(Retract(("s",)), (1, 2))
         assert len(connection.pieces) == 1
-        assert (node.peers.sent, node.peers.dropped) == (1, 2)
-        del node.peers._links[1]
+        assert (node.life.peers.sent, node.life.peers.dropped) == (1, 2)
+        del node.life.peers._links[1]
 
 
 @on_loop
@@ -118,7 +118,7 @@ async def test_an_event_without_an_id_is_given_one() -> None:
 
     async with running() as node, siftcast.connect(url_of(node)) as bus, bus.subscribe("x = 1") as stream:
         for _ in range(2):
-            assert node.publish(decode_event(encode_fields("", {"x": 1}))) is None
+            assert node.life.publish(decode_event(encode_fields("", {"x": 1}))) is None
         ids = {(await anext(stream)).id for _ in range(2)}
         assert len(ids) == 2
         assert "" not in ids

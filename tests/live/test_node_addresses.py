@@ -11,7 +11,7 @@ import pytest
 
 import siftcast
 from siftcast.interfaces.cli import main
-from siftcast.runtimes.live.environment import DEFAULT_URL, node_url
+from siftcast.runtimes.live.client.environment import DEFAULT_URL, node_url
 from siftcast.runtimes.live.local_network import READY
 from tests.live.test_commands import finish, start
 

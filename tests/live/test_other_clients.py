@@ -9,10 +9,10 @@ import pytest
 import siftcast
 import siftcast.testing
 from siftcast.model import FilterError
-from siftcast.runtimes.live.client import parse_url
+from siftcast.runtimes.live.client.bus import parse_url
 from siftcast.runtimes.live.errors import ConnectionLost
-from siftcast.runtimes.live.frames import VERSION, Hello, encode_frame
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
+from siftcast.runtimes.live.wire.frames import VERSION, Hello, encode_frame
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 
@@ -125,9 +125,9 @@ async def test_a_client_that_falls_silent_is_cut_off_and_one_that_does_not_is_ke
     async with running("[heartbeat]\ninterval_ms = 20\n") as node, siftcast.connect(url_of(node)) as bus:
         reader, writer = await asyncio.open_connection(*parse_url(url_of(node)))
         writer.write(encode_frame(Hello(VERSION, "client", "silent")))
-        await until(lambda: len(node.sessions.open) == 2)
+        await until(lambda: len(node.life.sessions.open) == 2)
         while await reader.read(1_000):
             pass
-        await until(lambda: len(node.sessions.open) == 1)
+        await until(lambda: len(node.life.sessions.open) == 1)
         assert await bus.publish({"x": 1})
         writer.close()

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import siftcast
 from siftcast import Event, Filter
-from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
 from siftcast.runtimes.live.errors import ConfigurationError, Forbidden, LiveError, Unauthorised
-from siftcast.runtimes.live.frames import VERSION, Hello
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.rights import Access, Rights, hash_token, new_token
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.node.rights import Access, Rights, hash_token, new_token
+from siftcast.runtimes.live.wire.frames import VERSION, Hello
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, url_of
@@ -65,7 +65,7 @@ def test_a_node_that_strangers_could_use_is_refused_with_line_and_remedy(text: s
 def test_a_mistake_about_principals_is_told_with_line_and_remedy(text: str, line: int, remedy: str) -> None:
     file = parse_configuration(text, "node.toml")
     with pytest.raises(ConfigurationError) as caught:
-        Access(file, make_log(LogSpec()))
+        Access(file, make_log())
     assert str(caught.value).startswith(f"node.toml, line {line}: ")
     assert remedy in str(caught.value)
     assert DESK not in str(caught.value)
@@ -134,7 +134,7 @@ async def test_whoever_shows_no_token_that_is_known_is_not_let_in(token: str | N
 def test_a_node_is_let_in_under_its_own_name_only(role: str, name: str, token: str, is_let_in: bool) -> None:
     said = io.StringIO()
     text = PRINCIPALS + principal("b", OTHER, "node = true")
-    access = Access(parse_configuration(text), make_log(LogSpec(format="json"), said))
+    access = Access(parse_configuration(text), make_log("json", stream=said))
     hello = Hello(VERSION, role, name, token)  # type: ignore[arg-type]
     if is_let_in:
         assert access.admit(hello, "here").principal in ("b", "desk")
@@ -148,7 +148,7 @@ def test_a_node_is_let_in_under_its_own_name_only(role: str, name: str, token: s
 @on_loop
 async def test_refusals_are_logged_with_the_principal_and_tokens_never() -> None:
     said = io.StringIO()
-    node = Node(configured(PRINCIPALS), log=make_log(LogSpec(format="json", level="debug"), said))
+    node = Node(configured(PRINCIPALS), log=make_log("json", "debug", stream=said))
     await node.start()
     try:
         async with siftcast.connect(url_of(node), token=DESK, name="a client") as bus:
@@ -214,7 +214,7 @@ def test_what_may_be_published_is_what_matches(right: str, attributes: dict[str,
 def test_the_token_of_a_node_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "node.token").write_text(f"{OTHER}\n")
     file = parse_configuration('[node]\ntoken_file = "node.token"\n', str(tmp_path / "node.toml"))
-    assert Access(file, make_log(LogSpec())).token == OTHER
+    assert Access(file, make_log()).token == OTHER
     (tmp_path / "node.token").write_text("two words")
     with pytest.raises(ConfigurationError, match="does not hold one token"):
-        Access(file, make_log(LogSpec()))
+        Access(file, make_log())

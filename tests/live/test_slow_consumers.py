@@ -8,8 +8,10 @@ import pytest
 
 import siftcast
 from siftcast.overlays.wire_events import decode_event
-from siftcast.runtimes.live.client import parse_url
-from siftcast.runtimes.live.frames import (
+from siftcast.runtimes.live.client.bus import parse_url
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.storage.spill import Spill
+from siftcast.runtimes.live.wire.frames import (
     VERSION,
     Deliver,
     Dropped,
@@ -20,8 +22,6 @@ from siftcast.runtimes.live.frames import (
     decode_frame,
     encode_frame,
 )
-from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.spill import Spill
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 from tests.live.wire import HEADER_BYTES
@@ -73,7 +73,7 @@ def policy(name: str, more: str = "") -> str:
 async def test_drop_counts_what_it_drops_and_tells_the_client(tmp_path: Path) -> None:
     async with running(policy("drop"), tmp_path) as node:
         sleeper = await overwhelm(node)
-        (session,) = (session for session in node.sessions.open if session.name == "sleeper")
+        (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
         assert session.connection.queued_bytes < QUEUE + 600_000
         dropped = session.dropped_in_all
         assert dropped > 0
@@ -99,7 +99,7 @@ async def test_disconnect_says_why_and_hangs_up(tmp_path: Path) -> None:
             last = frame
         assert isinstance(last, Failure)
         assert last.code == "slow-consumer"
-        await until(lambda: not node.sessions.describe())
+        await until(lambda: not node.life.sessions.describe())
         sleeper.socket.close()
 
 
@@ -107,7 +107,7 @@ async def test_disconnect_says_why_and_hangs_up(tmp_path: Path) -> None:
 async def test_spill_delivers_everything_in_order_from_disk(tmp_path: Path) -> None:
     async with running(policy("spill"), tmp_path) as node:
         sleeper = await overwhelm(node)
-        (session,) = (session for session in node.sessions.open if session.name == "sleeper")
+        (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
         assert session.connection.queued_bytes < QUEUE + 600_000
         assert session.dropped_in_all == 0
         got = []
@@ -123,7 +123,7 @@ async def test_spill_delivers_everything_in_order_from_disk(tmp_path: Path) -> N
 async def test_spill_drops_what_does_not_fit_on_disk(tmp_path: Path) -> None:
     async with running(policy("spill", "spill_bytes_max = 100000"), tmp_path) as node:
         sleeper = await overwhelm(node)
-        (session,) = (session for session in node.sessions.open if session.name == "sleeper")
+        (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
         dropped = session.dropped_in_all
         assert dropped > 0
         got, told = 0, 0

@@ -10,12 +10,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from siftcast.runtimes.live import store as store_module
 from siftcast.runtimes.live.errors import StoreError
-from siftcast.runtimes.live.marks import checksum
-from siftcast.runtimes.live.salvage import salvage
-from siftcast.runtimes.live.store import Reported
-from siftcast.runtimes.live.store_tail import Tail
+from siftcast.runtimes.live.storage import store as store_module
+from siftcast.runtimes.live.storage.marks import checksum
+from siftcast.runtimes.live.storage.salvage import salvage
+from siftcast.runtimes.live.storage.store import Reported
+from siftcast.runtimes.live.storage.tail import Tail
 from tests.live.stores import Kept
 
 
@@ -85,15 +85,15 @@ def test_a_second_node_on_the_same_folder_is_refused(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from siftcast.runtimes.live.configuration import LogSpec
+from siftcast.runtimes.live.node.configuration import LogSpec
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.store import Store
+from siftcast.runtimes.live.storage.store import Store
 
 def note(reported):
     sys.stdout.write("".join(key + "\\n" for key, failure in reported if failure is None))
     sys.stdout.flush()
 
-store = Store(Path(sys.argv[1]), note, make_log(LogSpec()))
+store = Store(Path(sys.argv[1]), note, make_log())
 held = store.open()
 for number in range(len(held), 10**9):
     store.write(f"k{number}", ((f"k{number}", str(number).encode() * 50),))

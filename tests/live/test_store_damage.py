@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.runtimes.live.sqlite_pages import PAGE_BYTES
+from siftcast.runtimes.live.storage.sqlite_pages import PAGE_BYTES
 from tests.live.store_damages import DAMAGES, damage
 from tests.live.stores import (
     FRAME_BYTES,

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from siftcast.runtimes.live.errors import StoreError
-from siftcast.runtimes.live.marks import FORMAT
+from siftcast.runtimes.live.storage.marks import FORMAT
 from tests.live.stores import LOG, MAIN, Kept, image
 
 FORMAT_1 = (

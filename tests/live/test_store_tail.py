@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from siftcast.runtimes.live.errors import StoreError
-from siftcast.runtimes.live.sqlite_pages import PAGE_BYTES
+from siftcast.runtimes.live.storage.sqlite_pages import PAGE_BYTES
 from tests.live.stores import (
     FRAME_BYTES,
     LOG,
@@ -192,7 +192,7 @@ def test_a_damaged_store_that_cannot_be_rescued_for_want_of_room_is_left_as_it_i
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("siftcast.runtimes.live.rescue.make_file", full)
+        patch.setattr("siftcast.runtimes.live.storage.rescue.make_file", full)
         with pytest.raises(StoreError, match="No space left"):
             Kept(path)
     assert {name: (tmp_path / name).read_bytes() for name in files} == files

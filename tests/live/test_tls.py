@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import siftcast
-from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
 from siftcast.runtimes.live.errors import ConfigurationError, ConnectionLost, LiveError, UntrustedNode
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node import Node
-from siftcast.runtimes.live.rights import new_token
-from siftcast.runtimes.live.tls import node_tls
+from siftcast.runtimes.live.node.certificates import node_tls
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.node.rights import new_token
 from tests.live.asynchronous import on_loop, until
 from tests.live.certificates import Certificates, make_certificates
 from tests.live.nodes import QUIET, running
@@ -51,8 +51,8 @@ async def test_a_node_signed_by_somebody_else_is_told_nothing(certificates: Cert
         for trust in (stranger.authority, True):
             with pytest.raises(UntrustedNode, match="did not prove"):
                 await siftcast.connect(node.url, token="secret", tls=trust).__aenter__()
-        assert node.published == 0
-        assert not node.sessions.open
+        assert node.tally.published == 0
+        assert not node.life.sessions.open
 
 
 @on_loop
@@ -141,7 +141,7 @@ async def test_nodes_meet_encrypted_and_only_with_the_right_token(
         nodes = []
         for text in two_nodes(certificates, free_ports(), tokens, tmp_path):
             file = parse_configuration(text, str(tmp_path / "node.toml"))
-            node = Node(file, log=make_log(LogSpec(format="json"), said))
+            node = Node(file, log=make_log("json", stream=said))
             await node.start()
             stack.push_async_callback(node.stop)
             nodes.append(node)
@@ -151,10 +151,10 @@ async def test_nodes_meet_encrypted_and_only_with_the_right_token(
         ]
         if not is_known:
             await until(lambda: "its token is not known here" in said.getvalue())
-            assert not nodes[0].peers.present
-            assert not nodes[1].peers.present
+            assert not nodes[0].life.peers.present
+            assert not nodes[1].life.peers.present
             return
-        await until(lambda: all(node.peers.present for node in nodes))
+        await until(lambda: all(node.life.peers.present for node in nodes))
         async with buses[0].subscribe("n = 1") as stream:
             await until(lambda: nodes[1].describe()["state"].get("entries"))
             await buses[1].publish({"n": 1})

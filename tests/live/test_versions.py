@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 import siftcast
-from siftcast.runtimes.live.client import parse_url
+from siftcast.runtimes.live.client.bus import parse_url
 from siftcast.runtimes.live.errors import VersionError
-from siftcast.runtimes.live.frames import VERSION, Hello, encode_frame
-from siftcast.runtimes.live.framing import is_version_1
+from siftcast.runtimes.live.wire.frames import VERSION, Hello, encode_frame
+from siftcast.runtimes.live.wire.framing import is_version_1
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 from tests.live.small_networks import small_network
@@ -89,7 +89,7 @@ async def test_a_node_that_calls_a_node_of_version_1_logs_it_and_does_not_join(t
     async with small_network(tmp_path, 2) as network:
         node = await network.start("n1", {"n0": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})
         await until(lambda: "the other version 1" in network.log_of("n1"))
-        assert node.peers.missing == ["n0"]
+        assert node.life.peers.missing == ["n0"]
         assert "damaged" not in network.log_of("n1")
     server.close()
 

@@ -4,7 +4,7 @@ import asyncio
 import struct
 import zlib
 
-from siftcast.runtimes.live.frames import Frame, decode_frame
+from siftcast.runtimes.live.wire.frames import Frame, decode_frame
 
 HEADER_BYTES = 12
 

@@ -11,18 +11,16 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.overlays.contract import (
+from siftcast.overlays.contract import SetTimer, TimerFired, UnsubscribeRequested
+from siftcast.overlays.durability.contract import (
     DeadLetter,
     Expire,
     Offer,
     OfferRefused,
     OffersAcknowledged,
     QueuePolicy,
-    SetTimer,
     SubscriberAttached,
     SubscriberDetached,
-    TimerFired,
-    UnsubscribeRequested,
 )
 from siftcast.overlays.durability.queues import RETENTION_TIMER
 from tests.unit.overlays.durability.single_node import SingleNode

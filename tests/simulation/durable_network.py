@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from siftcast.model import Attribute, Event, Filter, Schema, Subscription
-from siftcast.overlays.contract import DurableSubscribeRequested, PublishRequested, QueuePolicy
+from siftcast.overlays.contract import PublishRequested
 from siftcast.overlays.durability import Durable, Settings
-from siftcast.overlays.schemes import Layout, scheme
+from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.tables import matcher_tables
 from siftcast.planning import cell_loads, plan_kyra
 from siftcast.runtimes.sim import DurableClient, Faults, Simulation, UniformNetwork
+from siftcast.schemes import scheme
+from siftcast.schemes.tree_plan import TreePlan
 from siftcast.space import ContentSpace, Tree
 
 SPACE = ContentSpace(Schema([Attribute("value", "int", (0, 9), 1)]))
@@ -55,8 +57,8 @@ def build(name, seed, *, nodes=6, faults=ROUGH, settings=SETTINGS, refuse=0.1, h
     random = np.random.default_rng(seed)
     tree = Tree(range(nodes), [(int(random.integers(0, node)), node) for node in range(1, nodes)])
     chosen = scheme(name.partition(" ")[0])
-    layout = Layout(tree, matcher_tables("brute_force"), None, kyra_plan(nodes) if chosen.plan else None)
-    make = chosen.make(layout, chosen.configure(SCHEMES[name]))
+    plan = kyra_plan(nodes) if chosen.name == "kyra" else TreePlan(tree)
+    make = chosen.nodes(plan, chosen.configure(SCHEMES[name]), matcher_tables("brute_force"))
     simulation = Simulation(
         tree.nodes, lambda node: Durable(node, make(node), settings), UniformNetwork(3.0), seed=seed, faults=faults
     )

@@ -9,10 +9,12 @@ from siftcast.model import Attribute, Event, Filter, Schema, Subscription
 from siftcast.overlays.contract import PublishRequested
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.refreshing import Refreshing
-from siftcast.overlays.schemes import GroupPlan, Layout, scheme
 from siftcast.overlays.tables import matcher_tables
 from siftcast.planning import group_trees, plan_clusters, plan_kyra
 from siftcast.runtimes.sim import Faults, Simulation, UniformNetwork
+from siftcast.schemes import scheme
+from siftcast.schemes.multicast_based import GroupPlan
+from siftcast.schemes.tree_plan import TreePlan
 from siftcast.space import ClusterAssignment, ContentGroups, ContentSpace, Partition, SourceTrees, Tree
 
 SPACE = ContentSpace(Schema([Attribute("value", "int", (0, 9), 1)]))
@@ -125,8 +127,7 @@ def build(name, seed, *, nodes=8, faults=None, refresh_ms=50.0):
     chosen = scheme(name.partition(" ")[0])
     options = chosen.configure(SCHEMES[name])
     graph = graph_of(tree, random) if getattr(options, "graph", 0) else None
-    layout = Layout(tree, matcher_tables("brute_force"), graph, plan_of(chosen.plan, nodes))
-    make = chosen.make(layout, options)
+    make = chosen.nodes(plan_of(chosen.name, TreePlan(tree, graph)), options, matcher_tables("brute_force"))
     simulation = Simulation(
         tree.nodes,
         (lambda node: Refreshing(make(node), refresh_ms=refresh_ms)) if refresh_ms else make,
@@ -146,15 +147,16 @@ def graph_of(tree, random):
     return SourceTrees.shortest(lengths, nodes=tree.nodes)
 
 
-def plan_of(plan, nodes):
+def plan_of(name, trees):
     """Servers on a line, in cliques of about three; five groups of content; subscriptions in four clusters."""
+    nodes = len(trees.tree)
     latencies = [[10.0 * abs(a - b) for b in range(nodes)] for a in range(nodes)]
-    if plan == "kyra":
+    if name == "kyra":
         return plan_kyra(latencies, SPACE, np.arange(11), np.ones(10), clique_ms_max=25)
-    if plan == "groups":
+    if name == "multicast-based":
         groups = ContentGroups(Partition.along(SPACE, 0, range(1, 10)), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
-        return GroupPlan(groups, group_trees(latencies), latencies)
-    if plan == "clusters":
+        return GroupPlan(trees, groups, group_trees(latencies), latencies)
+    if name == "clustered":
         assignment = ClusterAssignment({f"s{number}": number % 4 for number in range(12)}, lambda wanted: 4)
         return plan_clusters(latencies, assignment, rendezvous=min(2, nodes), degree_max=3)
-    return None
+    return trees

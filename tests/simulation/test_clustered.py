@@ -6,10 +6,9 @@ import pytest
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.protocols.clustered import Clustered, ClustersPlanned
 from siftcast.overlays.tables import matcher_tables
-from siftcast.planning import assign_clusters, interest_clusters, plan_clusters
+from siftcast.planning import assign_clusters, interest_clusters, matched_matrix, plan_clusters
 from siftcast.runtimes.sim import Faults, Simulation, execute, judge, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import exactly_once, notification_cost, routing_state
-from siftcast.runtimes.sim.layouts import matched_matrix
 from siftcast.space import ClusterAssignment, ClusterLayout
 from siftcast.underlay import Waxman
 from siftcast.workloads import generate
@@ -225,8 +224,8 @@ def test_a_scenario_runs_on_clusters_of_its_workload():
         done = execute(prepare(parse_scenario(text.replace("VARIANT", variant)), 3))
         verdicts[variant] = judge(done)
         assert verdicts[variant].ok
-        assert isinstance(done.layout.plan, ClusterLayout)
-        assert set(range(5)) <= set(done.layout.plan.assignment.clusters) <= set(range(6))
+        assert isinstance(done.plan, ClusterLayout)
+        assert set(range(5)) <= set(done.plan.assignment.clusters) <= set(range(6))
     assert verdicts["multicast"].deliveries.required == verdicts["filtering"].deliveries.required > 100
     strict = text.replace("VARIANT", "multicast").replace("notification_cost = 100", "false_positives_mean = 0.01")
     lines = judge(execute(prepare(parse_scenario(strict), 3))).lines

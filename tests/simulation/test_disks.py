@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 from siftcast.model import Event
-from siftcast.overlays.contract import (
-    Offer,
-    OfferRefused,
-    OffersAcknowledged,
-    PersistAll,
-    Persisted,
-    PersistFailed,
-    Protocol,
-    PublishRequested,
-    Started,
-    SubscriberAttached,
-)
+from siftcast.overlays.contract import PersistAll, Persisted, PersistFailed, Protocol, PublishRequested, Started
+from siftcast.overlays.durability.contract import Offer, OfferRefused, OffersAcknowledged, SubscriberAttached
 from siftcast.runtimes.sim import DurableClient, Faults, Simulation
 
 

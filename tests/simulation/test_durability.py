@@ -5,8 +5,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from siftcast.model import Event, Filter, Subscription
-from siftcast.overlays.contract import PublishRequested, SubscriberAttached, SubscriberDetached
+from siftcast.overlays.contract import PublishRequested
 from siftcast.overlays.durability import Settings
+from siftcast.overlays.durability.contract import SubscriberAttached, SubscriberDetached
 from siftcast.runtimes.sim import execute, judge, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import durable_delivery, exactly_once, offer_delays_ms
 from tests.simulation.durable_network import CALM, ROUGH, SCHEMES, SETTINGS, START_MS, build, make_trouble

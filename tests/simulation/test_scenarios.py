@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from siftcast.overlays.schemes import SchemeError, scheme, schemes
 from siftcast.overlays.trace import Trace
 from siftcast.planning import minimum_spanning_tree
 from siftcast.runtimes.sim import ScenarioError, execute, judge, load_scenario, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import exactly_once
 from siftcast.runtimes.sim.drawing import draw, place_servers
-from siftcast.runtimes.sim.layouts import graph_around
+from siftcast.schemes import SchemeError, scheme, schemes
+from siftcast.schemes.tree_plan import graph_around
 from siftcast.underlay import BalancedTree
 
 SMALL = """
@@ -141,14 +141,18 @@ def test_a_saved_trace_is_judged_alike(tmp_path):
         ("servers = 12", "servers = 0", 5, ["underlay.servers", ">= 1"]),
         ("events = 40", "", 10, ["'events' is missing in workload"]),
         ('preset = "kyra-uniform"', 'preset = "kyra"', 10, ["workload", "must be one of"]),
-        ("values = 20", "valeus = 20", 10, ["'valeus' is unknown"]),
-        ("routers = 30", "routers = 1", 3, ["underlay", "routers"]),
-        ("routers = 30", "roters = 30", 3, ["underlay", "roters"]),
+        ("values = 20", "valeus = 20", 16, ["'valeus' is unknown"]),
+        ("routers = 30", "routers = 1", 7, ["underlay", "routers"]),
+        ("routers = 30", "roters = 30", 7, ["underlay", "no option 'roters'"]),
         ('name = "filter-based"', 'name = "filter-base"', 9, ["scheme.name", "did you mean 'filter-based'"]),
-        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nsumary = 1', 10, ["no option 'sumary'"]),
+        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nsumary = 1', 11, ["no option 'sumary'"]),
         ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nsummary = "some"', 10, ["not 'some'"]),
-        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nreuse = "often"', 10, ["not 'often'"]),
-        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\ngraph = "x"', 10, ["of type int"]),
+        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nreuse = "often"', 11, ["not 'often'"]),
+        ('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\ngraph = "x"', 11, ["of type int"]),
+        ("routers = 30", "routers = 2.5", 7, ["underlay.options.routers", "whole number"]),
+        ("routers = 30", f"routers = {10**20}", 7, ["underlay.options.routers", "whole number"]),
+        ("servers = 12", f"servers = {2**62}", 5, ["underlay.servers"]),
+        ("events = 40", f"events = {2**62}", 12, ["workload.events"]),
         ('do = "restart"', 'do = "explode"', 27, ["schedule[1].do", "explode"]),
         ('do = "restart"', 'do = "cut"', 25, ["a cut needs groups"]),
         ("node = 4\n[checks]", "[checks]", 25, ["'restart' needs a node"]),
@@ -200,7 +204,7 @@ def test_scenario_errors_survive_a_process_border():
 
 
 def test_schemes_know_their_names_and_options():
-    with pytest.raises(SchemeError, match="there are filter-based"):
+    with pytest.raises(SchemeError, match="there are broadcast, clustered"):
         scheme("zzz")
     with pytest.raises(SchemeError, match="options: none"):
         scheme("broadcast").configure({"x": 1})
@@ -212,14 +216,14 @@ def test_schemes_know_their_names_and_options():
 def test_graphs_have_the_tree_and_the_shortest_links_besides():
     underlay = BalancedTree(depth=3, branching=2).build().routers_as_servers()
     tree = minimum_spanning_tree(underlay.latencies_ms)
-    graph = graph_around(tree, underlay, 1)
+    graph = graph_around(tree, underlay.latencies_ms, 1)
     assert all(b in graph.neighbours[a] for a, b in tree.edges)
     assert all(len(graph.neighbours[node]) > len(tree.neighbours[node]) for node in tree.nodes)
 
 
 def test_the_picture_shows_servers_links_and_the_numbered_hops_of_an_event():
     done = run(SMALL)
-    trace, edges = done.simulation.trace, done.layout.tree.edges
+    trace, edges = done.simulation.trace, done.edges
     event = next(iter(trace.events))
     picture = draw(done.underlay.latencies_ms, edges, title="a < b", trace=trace, event=event)
     root = ElementTree.fromstring(picture)

@@ -3,9 +3,9 @@
 import dataclasses
 from pathlib import Path
 
-from siftcast.overlays.schemes import schemes
 from siftcast.runtimes.sim import checkers
 from siftcast.runtimes.sim.scenario import CheckSpec, FaultSpec, Step, TimingSpec, UnderlaySpec, WorkloadSpec
+from siftcast.schemes import schemes
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 TEXT = PAGE.read_text(encoding="utf-8")

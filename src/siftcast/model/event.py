@@ -44,7 +44,10 @@ class Event:
 
     def get(self, name: str, default: object = None) -> object:
         """An attribute by its flat name, as `dict.get`: filters ask events and dicts alike."""
-        return self.attributes.get(name, default)
+        try:
+            return self.attributes.get(name, default)
+        except TypeError:  # what cannot be a key is none
+            return default
 
     def __getitem__(self, name: str) -> object:
         return self.attributes[name]

@@ -13,7 +13,8 @@ from siftcast.model import Event, Filter
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.keys import LOCAL, Interface, Local
 from siftcast.overlays.links import Links
-from siftcast.overlays.messages import Advertise, Entry, Unadvertise
+from siftcast.overlays.messages import Advertise, Unadvertise
+from siftcast.overlays.routing_rows import Entry
 
 
 class Advertisements:

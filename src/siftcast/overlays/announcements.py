@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 from siftcast.matching.covering import CoveringIndex
 from siftcast.model import Filter
 from siftcast.overlays.merging import Agreement, agreements, merge
-from siftcast.overlays.messages import Entry
+from siftcast.overlays.routing_rows import Entry
 
 Change = tuple[list[Entry], list[str]]
 

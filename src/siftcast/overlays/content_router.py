@@ -24,8 +24,9 @@ from siftcast.overlays.announcements import SUMMARIES, Summary
 from siftcast.overlays.contract import NOTHING, Deliver, Effect, Effects, NodeId, SendMessage, Spent
 from siftcast.overlays.keys import LOCAL, Interface, KeyTable, Local
 from siftcast.overlays.links import Links
-from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.reuse import NEVER, Reuse, ReuseUnsafeError
+from siftcast.overlays.routing_rows import Entry
 from siftcast.overlays.tables import Table, TableFactory
 
 

@@ -11,15 +11,11 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from siftcast.overlays.contract import (
-    Accept,
     CancelTimer,
-    DeadLetter,
     Deliver,
-    Expire,
     Message,
     MessageReceived,
     NodeId,
-    Offer,
     Persist,
     PersistAll,
     Persisted,
@@ -32,6 +28,7 @@ from siftcast.overlays.contract import (
     Started,
     Stimulus,
 )
+from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
 
 
 class Loopback:

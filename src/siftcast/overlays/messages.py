@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from siftcast.model import Event, Filter
+from siftcast.model import Event
 from siftcast.overlays.contract import Message, NodeId
 from siftcast.overlays.keys import KEY_BYTES
-
-Entry = tuple[str, Filter, NodeId]
-"""A subscription on its way: its id, what is wanted, and the node it began at."""
+from siftcast.overlays.routing_rows import Entry, RoutingMessage, RowChange, TableKey
 
 
-class Announce(Message, frozen=True, gc=False):
+class Announce(RoutingMessage, frozen=True, gc=False):
     """Events that match these are wanted here. With `anew`, nothing else that was announced before is."""
 
+    table_kind: ClassVar[str] = "announce"
+    restates: ClassVar[bool] = True
+
     entries: tuple[Entry, ...]
     network: int = 0
     anew: bool = False
 
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.network,), self.entries, anew=self.anew)
 
-class Retract(Message, frozen=True, gc=False):
+    @classmethod
+    def restate(cls, table: TableKey, entries: tuple[Entry, ...]) -> Self:
+        return cls(entries, table[0], anew=True)
+
+
+class Retract(RoutingMessage, frozen=True, gc=False):
     """What was announced under these ids is not wanted here any more."""
 
+    table_kind: ClassVar[str] = "announce"
+
     ids: tuple[str, ...]
     network: int = 0
 
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.network,), removed=self.ids)
 
-class Advertise(Message, frozen=True, gc=False):
+
+class Advertise(RoutingMessage, frozen=True, gc=False):
     """Events that match these may come from here. With `anew`, nothing else that was advertised before."""
+
+    table_kind: ClassVar[str] = "advertise"
+    restates: ClassVar[bool] = True
 
     entries: tuple[Entry, ...]
     network: int = 0
     anew: bool = False
 
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.network,), self.entries, anew=self.anew)
 
-class Unadvertise(Message, frozen=True, gc=False):
+    @classmethod
+    def restate(cls, table: TableKey, entries: tuple[Entry, ...]) -> Self:
+        return cls(entries, table[0], anew=True)
+
+
+class Unadvertise(RoutingMessage, frozen=True, gc=False):
     """What was advertised under these ids does not come from here any more."""
+
+    table_kind: ClassVar[str] = "advertise"
 
     ids: tuple[str, ...]
     network: int = 0
+
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.network,), removed=self.ids)
 
 
 class Publication(Message, frozen=True, gc=False):

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.keys import LOCAL, Interface, Local
 from siftcast.overlays.links import Links
-from siftcast.overlays.messages import Announce, Entry, Retract
+from siftcast.overlays.messages import Announce, Retract
+from siftcast.overlays.routing_rows import Entry
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ a table of any size with the same functions on Arrow batches.
 from siftcast.planning.cell_table import AxisTable, CellTable, JointTable
 from siftcast.planning.cells import Cells, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cliques import Cliques, clique_sizes, cluster_cliques, diameter
-from siftcast.planning.cluster_planning import assign_clusters, interest_clusters, plan_clusters
+from siftcast.planning.cluster_planning import assign_clusters, interest_clusters, matched_matrix, plan_clusters
 from siftcast.planning.forgy import Groups, forgy_groups
 from siftcast.planning.group_planning import group_trees, plan_groups
 from siftcast.planning.kyra_planning import plan_kyra, plan_kyra_in_boxes
@@ -68,6 +68,7 @@ __all__ = [
     "group_trees",
     "interest_clusters",
     "joint_cells",
+    "matched_matrix",
     "minimum_spanning_tree",
     "own_zones",
     "partition_line",

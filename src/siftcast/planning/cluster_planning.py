@@ -12,17 +12,29 @@ Cost: O(servers Â· rendezvous) beside the clustering, which is O(subscriptions Â
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from siftcast.model import Event
+from siftcast.matching import Matcher
+from siftcast.model import Event, Filter
 from siftcast.planning.forgy import forgy_groups
 from siftcast.planning.latency_matrices import symmetric_latencies
 from siftcast.space import ClusterAssignment, ClusterLayout, InterestProfiles
 
 Integers = npt.NDArray[np.int64]
+
+
+def matched_matrix(filters: Mapping[str, Filter], events: Sequence[Event]) -> npt.NDArray[np.bool_]:
+    """Which subscriptions (rows, in their order) match which events (columns)."""
+    matcher = Matcher()
+    matcher.add_many(filters.items())
+    row_of = {id: row for row, id in enumerate(filters)}
+    matched = np.zeros((len(filters), len(events)), dtype=np.bool_)
+    for column, event in enumerate(events):
+        matched[[row_of[id] for id in matcher.match(event)], column] = True
+    return matched
 
 
 def interest_clusters(matched: npt.ArrayLike, clusters: int, rng: np.random.Generator) -> Integers:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from siftcast.model import Schema
 from siftcast.model.errors import WorkloadError
@@ -47,12 +46,6 @@ class Workload:
     def attributes(self) -> pa.Table:
         """The events without `event_id` and `publisher`: the attributes alone."""
         return self.events.drop_columns(list(LEADING_COLUMNS))
-
-    def values(self, attribute: str) -> pa.Array:
-        """The values of an attribute in all events, by the name the schema gives it: `position.x` is x of position."""
-        name, *path = [attribute] if attribute in self.events.column_names else attribute.split(".")
-        column = self.events[name].combine_chunks()
-        return pc.struct_field(column, path) if path else column
 
     def write(self, folder: Path, formats: Sequence[str] = ("parquet",)) -> list[Path]:
         """Write tables (in each format), schema and metadata; return the paths written."""

@@ -10,8 +10,8 @@ from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.protocols.clustered import Clustered, ClustersPlanned, Flush, Prepare
 from siftcast.overlays.protocols.clustered.membership import Membership
 from siftcast.overlays.protocols.clustered.messages import ClusterChange
-from siftcast.overlays.schemes import SchemeError, scheme
 from siftcast.overlays.tables import matcher_tables
+from siftcast.schemes import SchemeError, scheme
 from siftcast.space import ClusterAssignment, ClusterLayout
 
 # Nodes on a line. Node 0 coordinates; 1, 2 and 3 like low values, 4 and 5 high ones.

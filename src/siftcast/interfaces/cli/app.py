@@ -27,6 +27,7 @@ from siftcast.interfaces.cli.network_command import network_app
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
 from siftcast.interfaces.cli.publish_command import publish
 from siftcast.interfaces.cli.reproduce_command import reproduce
+from siftcast.interfaces.cli.schemes_command import schemes
 from siftcast.interfaces.cli.serve_command import serve
 from siftcast.interfaces.cli.simulate_command import simulate
 from siftcast.interfaces.cli.spark_cluster import cluster
@@ -54,7 +55,8 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for command in (
-    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, simulate, reproduce, demo,
+    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, schemes, simulate, reproduce,
+    demo,
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)

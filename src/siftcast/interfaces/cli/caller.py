@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from siftcast.runtimes.live.client import Bus
+    from siftcast.runtimes.live.client.bus import Bus
 
 WAIT_S = 3.0
 """How long a command waits for a node: long enough for one that is just starting."""
@@ -18,15 +18,15 @@ WAIT_S = 3.0
 
 def node_at(at: str | None) -> str:
     """The address of the node that a command is about."""
-    from siftcast.runtimes.live.environment import node_url
+    from siftcast.runtimes.live.client.environment import node_url
 
     return node_url() if at is None else at
 
 
 def call_node(url: str, name: str, *, token: str | None, authorities: Path | None) -> Bus:
     """A bus for a command; what no option says, the environment may."""
-    from siftcast.runtimes.live.client import connect
-    from siftcast.runtimes.live.environment import believed_authorities, caller_token
+    from siftcast.runtimes.live.client.bus import connect
+    from siftcast.runtimes.live.client.environment import believed_authorities, caller_token
 
     token = caller_token() if token is None else token
     authorities = believed_authorities(url) if authorities is None else authorities

@@ -26,10 +26,10 @@ from siftcast.interfaces.cli.trace_command import print_reach, print_trace
 from siftcast.model import Event, Filter
 
 if TYPE_CHECKING:
+    from siftcast.runtimes.live.client.received import EventStream
     from siftcast.runtimes.live.event_trace import EventTrace
     from siftcast.runtimes.live.local_network import LocalNetwork
     from siftcast.runtimes.live.reach import Reach
-    from siftcast.runtimes.live.received import EventStream
 
 NODES, QUOTES = 3, 2_000
 Shown = Literal["passed", "failed", "vacuous"]
@@ -71,7 +71,7 @@ def show_network(quotes: pa.Table, console: Console) -> Shown:
     Vacuous if no desk wants any of the quotes.
     """
     from siftcast.runtimes.live.local_network import LocalNetwork
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     console.print(Text(f"\n4. The same over a network of {NODES} nodes", "bold"))
     rows: list[dict[str, Any]] = quotes.slice(0, QUOTES).to_pylist()
@@ -113,7 +113,7 @@ def conclude(desks: Sequence[Desk], events: Sequence[Event], statuses: Sequence[
 
 
 async def _try(network: LocalNetwork, events: Sequence[Event], desks: Sequence[Desk]) -> Tried:
-    from siftcast.runtimes.live.client import connect
+    from siftcast.runtimes.live.client.bus import connect
 
     async with AsyncExitStack() as stack:
         buses = {name: await stack.enter_async_context(connect(url, name="demo")) for name, url in network.urls.items()}

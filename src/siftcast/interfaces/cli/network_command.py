@@ -23,12 +23,12 @@ _LOOK_S = 0.2
 def up(
     *,
     nodes: int = 3,
-    scheme: str = "filter-based",
+    scheme: str | None = None,
     schema: Path | None = None,
     folder: Path | None = None,
     durable: Annotated[bool, Parameter(negative="", show_default=False)] = False,
 ) -> int:
-    """Start a network, one process a node, and stop it on Ctrl-C.
+    """Start a network, one process per node, and stop it on Ctrl-C.
 
     Example: siftcast network up --nodes 8 --scheme kyra
 
@@ -37,16 +37,16 @@ def up(
     nodes
         How many.
     scheme
-        How events find their way: filter-based, kyra, match-early, broadcast, unicast or match-on-ring.
+        How events find their way; `siftcast schemes` lists them.
     schema
-        What kyra divides; without one, an attribute value from 0 to 999.
+        The content, for a scheme that divides it; without one, an attribute value from 0 to 999.
     folder
         Where configurations, logs and data go; without it, a temporary folder that is removed at the end.
     durable
         Have the nodes keep durable events and subscriptions on disk.
     """
-    from siftcast.runtimes.live.descriptors import raise_limit
     from siftcast.runtimes.live.local_network import LocalNetwork
+    from siftcast.runtimes.live.node.descriptors import raise_limit
 
     raise_limit()
     stop = threading.Event()

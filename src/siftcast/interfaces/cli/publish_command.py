@@ -27,7 +27,7 @@ from siftcast.model.event import decode_attributes
 from siftcast.overlays.wire_events import encode_event
 
 if TYPE_CHECKING:
-    from siftcast.runtimes.live.client import Bus
+    from siftcast.runtimes.live.client.bus import Bus
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _CHUNK_BYTES = 65_536
@@ -80,7 +80,7 @@ def publish(
     quiet
         Say nothing unless something is wrong.
     """
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     url = node_at(at)
     types = None if schema is None else Schema.load(schema)
@@ -119,12 +119,19 @@ def publish(
         return REJECTED if rejected.count else OK
 
 
+def _at(url: str) -> str:
+    """The flag that has another command call the same node, where it would not by itself."""
+    from siftcast.runtimes.live.client.environment import node_url
+
+    return "" if url == node_url() else f" --at {shlex.quote(url)}"
+
+
 def _summary(taken: int, url: str, last: str) -> str:
     """What was published, with an id for `siftcast trace`; ids are text of others, which may hold anything."""
     if not taken:
         return f"nothing published to {url}"
     id = f"{'-- ' if last.startswith('-') else ''}{shlex.quote(last)}"  # without the dashes it would be an option
-    named = f"; siftcast trace {id} shows its way" if last.isprintable() else ""
+    named = f"; siftcast trace{_at(url)} {id} shows its way" if last.isprintable() else ""
     return (
         f"1 event published to {url} as {last!r}{named}"
         if taken == 1

@@ -21,8 +21,8 @@ from siftcast.interfaces.cli.terminal import out
 from siftcast.model import DataError
 
 if TYPE_CHECKING:
-    from siftcast.runtimes.live.configuration import ConfigurationFile
-    from siftcast.runtimes.live.node import Node
+    from siftcast.runtimes.live.node.configuration import ConfigurationFile
+    from siftcast.runtimes.live.node.node import Node
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -61,9 +61,9 @@ def serve(
         out().print(Text(EXAMPLE), end="", soft_wrap=True)
         return OK
 
-    from siftcast.runtimes.live.configuration import load_configuration
-    from siftcast.runtimes.live.descriptors import raise_limit
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.configuration import load_configuration
+    from siftcast.runtimes.live.node.descriptors import raise_limit
+    from siftcast.runtimes.live.node.node import run
 
     file = _alone(listen, data) if config is None else load_configuration(config)
     if config is not None:
@@ -79,8 +79,8 @@ def serve(
 
 def _alone(listen: str | None, data: Path | None) -> ConfigurationFile:
     """The configuration of a node without a file."""
-    from siftcast.runtimes.live.configuration import parse_configuration
     from siftcast.runtimes.live.errors import ConfigurationError
+    from siftcast.runtimes.live.node.configuration import parse_configuration
 
     keys = {"listen": listen, "data": None if data is None else str(data.absolute())}
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None]  # as TOML has it
@@ -92,7 +92,7 @@ def _alone(listen: str | None, data: Path | None) -> ConfigurationFile:
 
 
 async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_input_ends: bool) -> None:
-    from siftcast.runtimes.live.node import serve as serve_node
+    from siftcast.runtimes.live.node.node import serve as serve_node
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -39,11 +39,11 @@ spill_bytes_max = 67108864      # so much may wait on disk
 interval_ms = 5000.0            # three missed ones end a connection
 
 [overlay]                       # the same for all nodes of a network
-scheme = "filter-based"         # filter-based, kyra, match-early, broadcast, unicast, match-on-ring
-# schema = "schema.toml"        # kyra needs one, with a domain for the attribute to cut
+scheme = "filter-based"         # siftcast schemes lists them, with their options
+# schema = "schema.toml"        # for schemes that divide the content: with a domain for the attribute to cut
 # links = [["node", "other"]]   # the tree that joins the nodes; left out: one that suits the regions
 
-[overlay.options]               # what the scheme takes, see docs/simulation.md
+[overlay.options]               # what the scheme takes
 
 # [[overlay.nodes]]             # every node, this one too; left out: the node is alone
 # name = "node"

@@ -162,16 +162,9 @@ def _draw(run: ScenarioRun, path: Path, event: str | None) -> None:
 
     trace = run.simulation.trace
     chosen = event if event is not None else _longest(run)
-    graph = run.layout.graph
-    links = run.layout.tree.edges if graph is None else _edges(graph.neighbours)
     title = f"{run.file.scenario.title or run.file.path}, seed {run.seed}" + (f", event {chosen}" if chosen else "")
-    picture = draw(run.underlay.latencies_ms, links, title=title, trace=trace, event=chosen)
+    picture = draw(run.underlay.latencies_ms, run.edges, title=title, trace=trace, event=chosen)
     path.write_text(picture, encoding="utf-8")
-
-
-def _edges(neighbours: object) -> list[tuple[int, int]]:
-    joined: dict[int, tuple[int, ...]] = dict(neighbours)  # type: ignore[call-overload]
-    return sorted((node, other) for node, others in joined.items() for other in others if node < other)
 
 
 def _longest(run: ScenarioRun) -> str:

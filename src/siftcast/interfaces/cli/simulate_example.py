@@ -17,13 +17,13 @@ stubs_per_router = 2
 stub_routers = 5
 links = 160
 
-[scheme]                        # filter-based, broadcast, unicast, ideal-multicast, match-early, …
+[scheme]                        # siftcast schemes lists them, with their options
 name = "filter-based"
 
 [scheme.options]
 summary = "covering"            # none, covering, merging
 reuse = "never"                 # never, always, partial-60
-graph = 0                       # links a server beside the tree
+graph = 0                       # links per server beside the tree
 
 [workload]                      # siftcast generate --list shows the presets
 preset = "kyra-zipf"

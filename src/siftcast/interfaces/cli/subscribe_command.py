@@ -21,9 +21,9 @@ from siftcast.interfaces.cli.terminal import err, facts, out, shorten
 from siftcast.model import DataError, Filter, Subscription, SubscriptionError
 
 if TYPE_CHECKING:
-    from siftcast.runtimes.live.client import Bus
-    from siftcast.runtimes.live.durable_inbox import DeadLetter
-    from siftcast.runtimes.live.received import EventStream, ReceivedEvent
+    from siftcast.runtimes.live.client.bus import Bus
+    from siftcast.runtimes.live.client.durable_inbox import DeadLetter
+    from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -75,7 +75,7 @@ def subscribe(
     quiet
         Do not say when the subscription stands.
     """
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     if (filter is None) is (filters is None):
         raise SubscriptionError('give a filter, as in siftcast subscribe "price < 95", or many with --filters FILE')
@@ -205,7 +205,7 @@ def subscriptions(
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     async def ask() -> dict[str, Any]:
         async with call_node(node_at(at), "siftcast subscriptions", token=token, authorities=authorities) as bus:

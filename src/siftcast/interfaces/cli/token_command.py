@@ -46,7 +46,7 @@ def new(
     node
         It is for another node of the network, of this name.
     """
-    from siftcast.runtimes.live.rights import hash_token, new_token
+    from siftcast.runtimes.live.node.rights import hash_token, new_token
 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
         raise DataError(f"'{name}' is no name; names are letters, digits, '-' and '_', at most 63")

@@ -53,7 +53,7 @@ def trace(
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.node import run
+    from siftcast.runtimes.live.node.node import run
 
     async def ask() -> EventTrace:
         async with call_node(node_at(at), "siftcast trace", token=token, authorities=authorities) as bus:

@@ -51,6 +51,7 @@ Where things are, from the inside out:
     event_log.py, subscription_queue.py, queues.py    durable subscriptions
     capacity.py             how much is kept, and what happens when that is all there may be
     watchdog.py             what makes no progress
+    contract.py             what clients ask of a durable node, and what it answers
     durable.py              the protocol; settings.py its numbers; messages.py what its nodes say
 """
 
@@ -58,6 +59,7 @@ from siftcast.overlays.durability.durable import DURABLE_MESSAGES, Durable
 from siftcast.overlays.durability.errors import NotDurableError, RestoreError
 from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Relay, Release
 from siftcast.overlays.durability.roster import Roster
+from siftcast.overlays.durability.routing_memory import forgotten_messages
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 
 __all__ = [
@@ -73,4 +75,5 @@ __all__ = [
     "RestoreError",
     "Roster",
     "Settings",
+    "forgotten_messages",
 ]

@@ -20,17 +20,13 @@ import msgspec
 
 from siftcast.model import DataError, Event, EventError, Subscription
 from siftcast.overlays.contract import (
-    Accept,
     Deliver,
-    DurableSubscribeRequested,
     Effect,
     Effects,
     InputSetAside,
     Message,
     MessageReceived,
     NodeId,
-    OfferRefused,
-    OffersAcknowledged,
     PeerFound,
     PeerLost,
     Persist,
@@ -46,14 +42,20 @@ from siftcast.overlays.contract import (
     Spent,
     Started,
     Stimulus,
-    SubscriberAttached,
-    SubscriberDetached,
     SubscribeRequested,
     TimerFired,
     UnsubscribeRequested,
 )
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.capacity import Capacity
+from siftcast.overlays.durability.contract import (
+    Accept,
+    DurableSubscribeRequested,
+    OfferRefused,
+    OffersAcknowledged,
+    SubscriberAttached,
+    SubscriberDetached,
+)
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.handshake import Handshake
 from siftcast.overlays.durability.id_memory import IdMemory
@@ -65,7 +67,7 @@ from siftcast.overlays.durability.order import Landed, Landings, Place, Released
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
 from siftcast.overlays.durability.roster import Roster
-from siftcast.overlays.durability.routing_memory import RoutingMemory, check_rules
+from siftcast.overlays.durability.routing_memory import RoutingMemory, check_memory
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 from siftcast.overlays.durability.watchdog import WATCH_TIMER, Watchdog
 from siftcast.overlays.wire_events import encode_event
@@ -89,7 +91,7 @@ class Durable(Protocol):
     def __init__(
         self, node: NodeId, inner: Protocol, settings: Settings = DEFAULTS, roster: Roster | None = None
     ) -> None:
-        check_rules(inner)
+        check_memory(inner)
         roster = Roster() if roster is None else roster
         self.messages = (*inner.messages, *DURABLE_MESSAGES)  # type: ignore[misc]
         self._name = roster.name(node)
@@ -110,7 +112,7 @@ class Durable(Protocol):
         )
         self._queues = Queues(self._ledger, settings.ids_max)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
-        self._routing = RoutingMemory(self._ledger, node, roster)
+        self._routing = RoutingMemory(self._ledger, node, roster, inner.messages)
         self._out: list[Effect] = []
         """Effects of this stimulus that wait until it is safe."""
         self._now_out: list[Effect] = []

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from siftcast.overlays.contract import Accept, Effect, PersistAll, Refuse
+from siftcast.overlays.contract import Effect, PersistAll, Refuse
+from siftcast.overlays.durability.contract import Accept
 
 _WRITE = "durable/"
 

@@ -13,7 +13,8 @@ from heapq import heapify, heappop, heapreplace
 import msgspec
 
 from siftcast.model import Event, Filter, Subscription
-from siftcast.overlays.contract import DeadLetter, Effect, Expire, Offer, QueuePolicy, Refuse, SetTimer
+from siftcast.overlays.contract import Effect, Refuse, SetTimer
+from siftcast.overlays.durability.contract import DeadLetter, Expire, Offer, QueuePolicy
 from siftcast.overlays.durability.event_log import DECODED_BYTES, EventLog
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger

@@ -5,8 +5,8 @@ kept one record each, `route/sender/kind/table/id`, with nodes by their names; o
 fresh scheme as one message, as if the neighbour had just introduced itself. So what is kept grows with the routing
 state and not with its history.
 
-`RULES` says for each kind of message what it does to rows. A scheme with a control message that has no rule cannot be
-made durable (`check_rules`): it would forget what that message told it, and lose events it had promised to keep.
+A `RoutingMessage` says itself what it does to rows. A scheme with a control message of another kind cannot be made
+durable (`check_memory`): it would forget what that message told it, and lose events it had promised to keep.
 
 Rejected: a log of all control messages, which must be compacted, and for that understood as here; a picture of the
 scheme's insides, which ties the disk to its classes; holding events back until all neighbours have introduced
@@ -17,10 +17,7 @@ Cost: one record, and one entry in memory beside that of the scheme, for each ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -29,63 +26,36 @@ from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import NotDurableError
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.roster import Roster
-from siftcast.overlays.messages import Advertise, Announce, Entry, Retract, Unadvertise
-from siftcast.overlays.protocols.kyra.messages import Entrust, Withdraw
+from siftcast.overlays.routing_rows import Entry, RoutingMessage, TableKey
 from siftcast.overlays.wire_messages import parse_filter
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a message does to the rows of a table; a table of None stands for all of the sender's of that kind."""
-
-    kind: str
-    table: tuple[int, ...] | None
-    put: tuple[Entry, ...] = ()
-    removed: tuple[str, ...] = ()
-    anew: bool = False
+_Place = tuple[NodeId, str, TableKey]
 
 
-Rule = Callable[[Any], Change]
-_ENTRUST = "entrust"
-RULES: Mapping[type[Message], Rule] = MappingProxyType(
-    {
-        Announce: lambda told: Change("announce", (told.network,), told.entries, anew=told.anew),
-        Retract: lambda told: Change("announce", (told.network,), removed=told.ids),
-        Advertise: lambda told: Change("advertise", (told.network,), told.entries, anew=told.anew),
-        Unadvertise: lambda told: Change("advertise", (told.network,), removed=told.ids),
-        Entrust: lambda told: Change(_ENTRUST, (told.origin, int(told.outside)), told.entries, anew=told.anew),
-        Withdraw: lambda told: Change(_ENTRUST, None, removed=told.ids),
-    }
-)
-REBUILT: Mapping[str, Callable[[tuple[int, ...], tuple[Entry, ...]], Message]] = MappingProxyType(
-    {
-        "announce": lambda table, entries: Announce(entries, table[0], anew=True),
-        "advertise": lambda table, entries: Advertise(entries, table[0], anew=True),
-        _ENTRUST: lambda table, entries: Entrust(table[0], entries, bool(table[1]), anew=True),
-    }
-)
-_NODE_FIRST = (_ENTRUST,)
-"""Kinds of tables that are known by a node; others by numbers only."""
-_Place = tuple[NodeId, str, tuple[int, ...]]
+def forgotten_messages(scheme: Protocol | type[Protocol]) -> tuple[str, ...]:
+    """The control messages of a scheme whose effect on its tables nobody could remember."""
+    return tuple(kind.__name__ for kind in scheme.messages if kind.control and not issubclass(kind, RoutingMessage))
 
 
-def check_rules(scheme: Protocol) -> None:
+def check_memory(scheme: Protocol) -> None:
     """Raises `NotDurableError` for a scheme whose routing state would not survive."""
-    unknown = [kind.__name__ for kind in scheme.messages if kind.control and kind not in RULES]
-    if unknown:
+    if forgotten := forgotten_messages(scheme):
         raise NotDurableError(
-            f"{type(scheme).__name__} cannot be made durable: what {', '.join(unknown)} say would be forgotten in a "
-            "crash; each needs a rule in durability/routing_memory.py"
+            f"{type(scheme).__name__} cannot be made durable: what {', '.join(forgotten)} say would be forgotten in a "
+            "crash; each must be a RoutingMessage, which says what it does to tables"
         )
 
 
 class RoutingMemory:
     """The rows behind a node's routing tables."""
 
-    __slots__ = ("_ledger", "_node", "_roster", "_tables")
+    __slots__ = ("_ledger", "_node", "_restating", "_roster", "_tables")
 
-    def __init__(self, ledger: Ledger, node: NodeId, roster: Roster) -> None:
+    def __init__(self, ledger: Ledger, node: NodeId, roster: Roster, messages: Sequence[type[Message]]) -> None:
         self._ledger = ledger
+        self._restating = {
+            kind.table_kind: kind for kind in messages if issubclass(kind, RoutingMessage) and kind.restates
+        }
         self._node = node
         self._roster = roster
         self._tables: dict[_Place, dict[str, Entry]] = {}
@@ -99,15 +69,14 @@ class RoutingMemory:
             if self._node in message.destinations or not message.destinations:
                 self.note(sender, message.content)
             return
-        rule = RULES.get(type(message))
-        if rule is None:
+        if not isinstance(message, RoutingMessage):
             return
-        change = rule(message)
+        kind, change = message.table_kind, message.row_change
         if change.table is None:
-            for place in [each for each in self._tables if each[:2] == (sender, change.kind)]:
+            for place in [each for each in self._tables if each[:2] == (sender, kind)]:
                 self._remove(place, change.removed)
             return
-        place = sender, change.kind, change.table
+        place = sender, kind, change.table
         if change.anew:
             kept = {entry[0] for entry in change.put}
             self._remove(place, [id for id in self._tables.get(place, ()) if id not in kept])
@@ -138,13 +107,13 @@ class RoutingMemory:
             place = self._roster.number(sender), kind, self._table_of(kind, table)
             self._tables.setdefault(place, {})[id] = (id, parse_filter(text), self._roster.number(origin))
         for (sender_, kind, table_), rows in self._tables.items():
-            yield MessageReceived(sender_, REBUILT[kind](table_, tuple(rows.values())))
+            yield MessageReceived(sender_, self._restating[kind].restate(table_, tuple(rows.values())))
 
     def _key(self, place: _Place, id: str) -> str:
         sender, kind, table = place
-        first = self._roster.name(table[0]) if kind in _NODE_FIRST else str(table[0])
+        first = self._roster.name(table[0]) if self._restating[kind].table_of_node else str(table[0])
         return f"route/{self._roster.name(sender)}/{kind}/{'.'.join((first, *map(str, table[1:])))}/{id}"
 
-    def _table_of(self, kind: str, text: str) -> tuple[int, ...]:
+    def _table_of(self, kind: str, text: str) -> TableKey:
         first, *others = text.split(".")
-        return (self._roster.number(first) if kind in _NODE_FIRST else int(first), *map(int, others))
+        return (self._roster.number(first) if self._restating[kind].table_of_node else int(first), *map(int, others))

@@ -22,7 +22,7 @@ from heapq import heappop, heappush
 import msgspec
 
 from siftcast.model import Subscription
-from siftcast.overlays.contract import QueuePolicy
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.durability.event_log import EventLog
 from siftcast.overlays.durability.ledger import Ledger
 

@@ -50,7 +50,8 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.keys import LOCAL
 from siftcast.overlays.links import Links
-from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.messages import Announce, Publication, Retract
+from siftcast.overlays.routing_rows import Entry
 from siftcast.overlays.subscription_flood import Change, SubscriptionFlood
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import ContentGroups, Tree

@@ -25,13 +25,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from siftcast.runtimes.live.client import Bus, check_caller
-from siftcast.runtimes.live.configuration import LogSpec, parse_configuration
-from siftcast.runtimes.live.connection import Connection
-from siftcast.runtimes.live.errors import ConnectionLost
+from siftcast.runtimes.live.client.bus import Bus, check_caller, in_handler
+from siftcast.runtimes.live.errors import ConnectionLost, LiveError
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.memory_store import MemoryStore
-from siftcast.runtimes.live.node import Node
+from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.node import Node
+from siftcast.runtimes.live.storage.memory_store import MemoryStore
+from siftcast.runtimes.live.wire.connection import Connection
 
 _QUIET_TURNS = 20
 """What is under way moves on in each turn of the loop; after so many without any change nothing is."""
@@ -68,6 +68,8 @@ class InProcessBus(Bus):
         waited for until it is a dead letter. Raises what a handler of an ephemeral subscription raised. Streams are
         not waited for: who reads them knows what was read.
         """
+        if in_handler.get():
+            raise LiveError("a handler cannot wait until all handlers have run: it would wait for itself")
         quiet = 0
         before: object = None
         while quiet < _QUIET_TURNS:
@@ -85,7 +87,7 @@ class InProcessBus(Bus):
         if self._node is None:
             raise ConnectionLost("the bus is not open; use it inside `async with`")
         handled = [bus._handled for bus in (self, *self._others)]
-        return self._node.published, self._node.sessions.deliveries, handled
+        return self._node.tally.published, self._node.life.sessions.deliveries, handled
 
     def _is_at_work(self) -> bool:
         """Whether events are under way, or handlers have some before them."""
@@ -104,8 +106,8 @@ class InProcessBus(Bus):
         kept: dict[str, bytes] = {}
         without_disk = self._file.configuration.node.data is None
         in_memory = (lambda report: MemoryStore(report, kept)) if without_disk else None
-        self._node = Node(self._file, log=make_log(LogSpec(level="error")), make_store=in_memory)
-        self._node.open()
+        self._node = Node(self._file, log=make_log(level="error"), make_store=in_memory)
+        self._node.life.open()
         await super().__aenter__()
         return self
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from siftcast.runtimes.live.client import Bus, connect
+from siftcast.runtimes.live.client.bus import Bus, connect
 from siftcast.runtimes.live.errors import LiveError
-from siftcast.runtimes.live.node import run
+from siftcast.runtimes.live.node.node import run
 
 READY = "ready at "
 """How a node's process says on standard output that it listens; the address follows."""
@@ -39,7 +39,7 @@ class LocalNetwork:
         self,
         folder: Path,
         nodes: int,
-        scheme: str = "filter-based",
+        scheme: str | None = None,
         *,
         options: Mapping[str, object] | None = None,
         schema: Path | None = None,
@@ -202,7 +202,7 @@ class LocalNetwork:
         schema = "schema.toml" if self._schema is None else os.fspath(self._schema.resolve())
         lines = [
             "[node]", f'name = "{name}"', f'listen = "{_address(self._sockets[name])}"', self._more.format(name=name),
-            "[overlay]", f'scheme = "{self._scheme}"', f"schema = {_quoted(schema)}",
+            "[overlay]", *([f'scheme = "{self._scheme}"'] if self._scheme else []), f"schema = {_quoted(schema)}",
             "[overlay.options]", *(f"{key} = {_quoted(value)}" for key, value in self._options.items()),
         ]  # fmt: skip
         for other, listener in self._sockets.items():

@@ -1,4 +1,4 @@
-"""Structured logs: one line an occurrence, with named values, for people or as JSON. Secrets are never handed to it.
+"""Structured logs: one line per occurrence, with named values, for people or as JSON. Secrets are never handed to it.
 
 A log that cannot be written, because its disk is full or nobody reads it any more, stops nothing: what is to be said is
 said by the way of something that must be done.
@@ -12,8 +12,6 @@ from contextlib import suppress
 from typing import TextIO
 
 import structlog
-
-from siftcast.runtimes.live.configuration import LogSpec
 
 Logger = structlog.typing.FilteringBoundLogger
 
@@ -33,11 +31,11 @@ class _Printer:
     log = debug = info = warning = error = critical = msg
 
 
-def make_log(spec: LogSpec, stream: TextIO | None = None) -> Logger:
-    """A logger as the configuration wants it, to standard error unless told."""
+def make_log(format: str = "console", level: str = "info", *, stream: TextIO | None = None) -> Logger:
+    """A logger; `format` is console or json. It writes to standard error unless told."""
     out = sys.stderr if stream is None else stream
     final: structlog.typing.Processor
-    if spec.format == "json":
+    if format == "json":
         final = structlog.processors.JSONRenderer()
     else:
         final = structlog.dev.ConsoleRenderer(colors=out.isatty(), pad_event_to=0)
@@ -49,6 +47,6 @@ def make_log(spec: LogSpec, stream: TextIO | None = None) -> Logger:
             structlog.processors.format_exc_info,
             final,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, spec.level.upper())),
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
     )
     return log

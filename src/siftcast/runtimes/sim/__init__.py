@@ -9,7 +9,7 @@ recording.py        how requests are written into a trace, and how a broken run 
 checkers/           what a trace shows
 scenario.py         a run described in TOML; scenario_run.py runs it, verdicts.py judges it
 replaying.py        a recorded run once more, also of a live network
-layouts.py          trees, graphs and plans for schemes
+parties.py          which server the subscribers and publishers of a workload live on
 drawing.py          the network and an event's way as SVG
 """
 

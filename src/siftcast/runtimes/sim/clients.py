@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from siftcast.overlays.contract import Offer, OfferRefused, OffersAcknowledged, Stimulus, SubscriberAttached
+from siftcast.overlays.contract import Stimulus
+from siftcast.overlays.durability.contract import Offer, OfferRefused, OffersAcknowledged, SubscriberAttached
 
 
 @dataclass(slots=True)

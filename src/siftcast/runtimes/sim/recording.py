@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from siftcast.overlays.contract import (
-    Accept,
-    DeadLetter,
-    DurableSubscribeRequested,
     Effect,
-    Expire,
     NodeId,
-    Offer,
-    OfferRefused,
-    OffersAcknowledged,
     PeerFound,
     PeerLost,
     PublishRequested,
     Stimulus,
-    SubscriberAttached,
-    SubscriberDetached,
     SubscribeRequested,
     UnsubscribeRequested,
+)
+from siftcast.overlays.durability.contract import (
+    Accept,
+    DeadLetter,
+    DurableSubscribeRequested,
+    Expire,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
+    SubscriberAttached,
+    SubscriberDetached,
 )
 from siftcast.overlays.trace import Trace
 

@@ -11,7 +11,8 @@ for a server that joins without a disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,19 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
-from siftcast.overlays.contract import AdvertiseRequested, DurableSubscribeRequested, PublishRequested, QueuePolicy
+from siftcast.model.errors import UnderlayError
+from siftcast.model.toml_files import named_option
+from siftcast.overlays.contract import AdvertiseRequested, PublishRequested
 from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
-from siftcast.overlays.schemes import Factory, Layout, scheme
 from siftcast.runtimes.sim.clients import DurableClient
-from siftcast.runtimes.sim.layouts import Measurements, lay_out, server_of
+from siftcast.runtimes.sim.parties import server_of
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
+from siftcast.schemes import Factory, Forecast, Ground, Scheme, scheme
 from siftcast.underlay import (
     BalancedTree,
     Network,
@@ -56,11 +60,17 @@ class ScenarioRun:
     file: ScenarioFile
     seed: int
     underlay: Underlay
-    layout: Layout
+    scheme: Scheme[Any, Any]
+    plan: Any
     workload: Workload
     simulation: Simulation
     subscriptions: dict[int, list[Subscription]]
     state_after_subscribing: list[int] = field(default_factory=list)
+
+    @property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """The links of the overlay."""
+        return self.scheme.edges(self.plan, range(self.underlay.servers))
 
     @property
     def is_durable(self) -> bool:
@@ -79,26 +89,37 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
-    measured = Measurements(underlay, workload, options, np.random.default_rng(plan_seed))
-    layout = _guard(file, "scheme.options", lambda: lay_out(chosen, measured, MatcherPool().table))
+    wanted = [
+        (
+            server_of(row["subscriber"], underlay.servers),
+            Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"]),
+        )
+        for row in workload.subscriptions.to_pylist()
+    ]
+    ground = Ground(
+        underlay.latencies_ms,
+        np.random.default_rng(plan_seed),
+        schema=workload.schema,
+        forecast=Forecast(wanted, workload.attributes()),
+    )
+    plan = _guard(file, "scheme.options", lambda: chosen.plan(ground, options))
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
     simulation = _guard(
         file,
         "scheme.options",
         lambda: Simulation(
             range(underlay.servers),
-            _nodes(chosen.make(layout, options), file),
+            _nodes(chosen.nodes(plan, options, MatcherPool().table), file),
             underlay,
             seed=fault_seed,
             faults=faults,
         ),
     )
-    wanted: dict[int, list[Subscription]] = {}
-    for row in workload.subscriptions.to_pylist():
-        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"])
-        wanted.setdefault(server_of(row["subscriber"], underlay.servers), []).append(item)
-    run = ScenarioRun(file, seed, underlay, layout, workload, simulation, wanted)
-    if getattr(options, "advertisements", False):
+    homes: dict[int, list[Subscription]] = {}
+    for server, item in wanted:
+        homes.setdefault(server, []).append(item)
+    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes)
+    if chosen.advertises(options):
         _advertise(run)
     return run
 
@@ -201,15 +222,16 @@ def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
     """Tells where in the file lies what others found wrong."""
     try:
         return build()
-    except (SiftcastError, TypeError, ValueError, OSError) as error:
-        raise file.error(key, str(error)) from error
+    except (SiftcastError, TypeError, ValueError, OSError, OverflowError, MemoryError) as error:
+        table = key.partition(".")[0]
+        named = named_option(f"{table}.options", getattr(file.scenario, table).options, str(error))
+        raise file.error(key if named == f"{table}.options" else named, str(error) or "is too large") from error
 
 
 def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     spec = file.scenario.underlay
-    generators = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}
     if spec.generator is not None:
-        made = generators[spec.generator](**spec.options)
+        made = _generator(spec.generator, spec.options)
         network = made.build() if isinstance(made, BalancedTree) else made.build(rng)
     else:
         # A path in the file is relative to it, so that a scenario can be run from anywhere.
@@ -220,6 +242,16 @@ def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     if spec.servers is None:
         return network.routers_as_servers()
     return network.attach(spec.servers, rng, spec.access_ms)
+
+
+def _generator(name: str, options: Mapping[str, Any]) -> TransitStub | Waxman | BalancedTree:
+    kind = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}[name]
+    known = [each.name for each in dataclasses.fields(kind)]
+    for option in options:
+        if option not in known:
+            raise UnderlayError(f"generator '{name}' has no option '{option}' (options: {', '.join(known)})")
+    made: TransitStub | Waxman | BalancedTree = kind(**options)
+    return made
 
 
 def _read_network(path: Path, format: str | None, name: str | None) -> Network:

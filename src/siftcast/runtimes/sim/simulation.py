@@ -24,18 +24,14 @@ import numpy as np
 from siftcast.matching.collector import collector_paused
 from siftcast.model import Event, Subscription
 from siftcast.overlays.contract import (
-    Accept,
     CancelTimer,
-    DeadLetter,
     DelayMeasured,
     Deliver,
     Effect,
-    Expire,
     InferRoute,
     MeasureDelay,
     MessageReceived,
     NodeId,
-    Offer,
     PeerLost,
     Persist,
     PersistAll,
@@ -55,6 +51,7 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
+from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.contacts import Contacts

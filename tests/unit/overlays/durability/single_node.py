@@ -2,19 +2,16 @@
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import (
-    DurableSubscribeRequested,
     MessageReceived,
-    Offer,
     PersistAll,
     Persisted,
     PersistFailed,
     PublishRequested,
-    QueuePolicy,
     SendMessage,
     Started,
-    SubscriberAttached,
 )
 from siftcast.overlays.durability import Acknowledge, Durable, Greet, Settings
+from siftcast.overlays.durability.contract import DurableSubscribeRequested, Offer, QueuePolicy, SubscriberAttached
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.tables import matcher_tables

@@ -6,19 +6,16 @@ from hypothesis import strategies as st
 
 from siftcast.model import Event
 from siftcast.overlays.contract import (
-    Accept,
     Deliver,
     MessageReceived,
-    OfferRefused,
-    OffersAcknowledged,
     PeerLost,
     PublishRequested,
     Refuse,
     Report,
-    SubscriberAttached,
     UnsubscribeRequested,
 )
 from siftcast.overlays.durability import Settings
+from siftcast.overlays.durability.contract import Accept, OfferRefused, OffersAcknowledged, SubscriberAttached
 from siftcast.overlays.durability.event_log import EVENT_BYTES, HOLDER_BYTES
 from siftcast.overlays.protocols.filter_based import Publication
 from tests.unit.overlays.durability.single_node import SingleNode, of, offers

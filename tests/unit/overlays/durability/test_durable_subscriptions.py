@@ -4,24 +4,26 @@ import pytest
 
 from siftcast.model import Event, Filter, Subscription, SubscriptionError
 from siftcast.overlays.contract import (
-    Accept,
-    DeadLetter,
     Deliver,
-    Expire,
-    Offer,
-    OfferRefused,
-    OffersAcknowledged,
     PublishRequested,
-    QueuePolicy,
     Refuse,
     SetTimer,
-    SubscriberAttached,
-    SubscriberDetached,
     SubscribeRequested,
     TimerFired,
     UnsubscribeRequested,
 )
 from siftcast.overlays.durability import Settings
+from siftcast.overlays.durability.contract import (
+    Accept,
+    DeadLetter,
+    Expire,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
+    QueuePolicy,
+    SubscriberAttached,
+    SubscriberDetached,
+)
 from tests.unit.overlays.durability.single_node import SingleNode, of, offers
 
 

@@ -3,19 +3,16 @@
 import msgspec
 import pytest
 
-from siftcast.overlays.contract import (
+from siftcast.overlays.contract import Refuse, SetTimer, TimerFired, UnsubscribeRequested
+from siftcast.overlays.durability.contract import (
     DeadLetter,
     Expire,
     Offer,
     OfferRefused,
     OffersAcknowledged,
     QueuePolicy,
-    Refuse,
-    SetTimer,
     SubscriberAttached,
     SubscriberDetached,
-    TimerFired,
-    UnsubscribeRequested,
 )
 from siftcast.overlays.durability.queues import RETENTION_TIMER
 from siftcast.overlays.durability.subscription_queue import CursorRecord

@@ -4,7 +4,6 @@ import pytest
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import (
-    Accept,
     Message,
     MessageReceived,
     PeerFound,
@@ -28,6 +27,7 @@ from siftcast.overlays.durability import (
     RestoreError,
     Settings,
 )
+from siftcast.overlays.durability.contract import Accept
 from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.filter_based import FilterBased

@@ -26,7 +26,7 @@ from siftcast.model import Filter
 from siftcast.overlays.announcements import Change, Summary
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.merging import merge
-from siftcast.overlays.messages import Entry
+from siftcast.overlays.routing_rows import Entry
 
 _UNIONS_REMEMBERED = 4_096
 

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from siftcast.model import Event
 from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.messages import Entry
+from siftcast.overlays.routing_rows import Entry, RoutingMessage, RowChange, TableKey
 
 
-class Entrust(Message, frozen=True, gc=False):
+class Entrust(RoutingMessage, frozen=True, gc=False):
     """The sender's subscriptions, each reduced to the receiver's zone: the receiver is to be their proxy.
 
     With `outside` they are for events without a point, and not reduced. With `anew`, nothing else of this kind that
     the sender entrusted before is to be kept.
     """
 
+    table_kind: ClassVar[str] = "entrust"
+    restates: ClassVar[bool] = True
+    table_of_node: ClassVar[bool] = True
+
     origin: NodeId
     entries: tuple[Entry, ...]
     outside: bool = False
     anew: bool = False
 
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.origin, int(self.outside)), self.entries, anew=self.anew)
 
-class Withdraw(Message, frozen=True, gc=False):
+    @classmethod
+    def restate(cls, table: TableKey, entries: tuple[Entry, ...]) -> Self:
+        return cls(table[0], entries, bool(table[1]), anew=True)
+
+
+class Withdraw(RoutingMessage, frozen=True, gc=False):
     """What was entrusted under these ids needs no proxy any more."""
 
+    table_kind: ClassVar[str] = "entrust"
+
     ids: tuple[str, ...]
+
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange(None, removed=self.ids)
 
 
 class Handover(Message, frozen=True, gc=False):

@@ -49,9 +49,10 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.delivery import OnRing, Parcel
 from siftcast.overlays.keys import LOCAL
 from siftcast.overlays.links import TreeLinks
-from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.kyra.messages import Entrust, Handover, Notification, Withdraw
 from siftcast.overlays.reuse import NEVER, Reuse
+from siftcast.overlays.routing_rows import Entry
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import OUTSIDE, KyraLayout, parts_by_owner
 

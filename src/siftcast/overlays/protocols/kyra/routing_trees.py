@@ -30,9 +30,10 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.keys import LOCAL, Interface
 from siftcast.overlays.links import TreeLinks
-from siftcast.overlays.messages import Announce, Entry, Publication, Retract
+from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.protocols.kyra.joined_parts import JoinedParts
 from siftcast.overlays.reuse import NEVER, Reuse
+from siftcast.overlays.routing_rows import Entry
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import KyraLayout, parts_by_owner
 

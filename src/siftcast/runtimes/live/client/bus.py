@@ -1,0 +1,523 @@
+"""The client: a `Bus` over one connection that is made again when it breaks.
+
+    async with siftcast.connect("siftcast://localhost:7007") as bus:
+        await bus.publish({"symbol": "IBM", "price": 88.0})
+        async for event in bus.subscribe("symbol = 'IBM' AND price < 95"):
+            ...
+
+Requests are numbered and answered in any order; many may be under way (`publish_many` keeps a window of them). When
+the connection breaks, requests under way raise `ConnectionLost`, because nobody knows whether they were heard; streams
+stay, and are subscribed anew once the node is there again, after waits that double from 50 ms to 2 s. What an ephemeral
+subscription would have got in between is gone. Requests made meanwhile wait for the connection, up to `timeout_s`.
+
+What is durable goes on: a publish under way is made again under its id, which counts once, and a durable subscription
+is taken up by its name where it was (`durable_inbox`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from siftcast.model import EventError, Filter, SubscriptionError
+from siftcast.model.errors import SiftcastError
+from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.model.showing import shown
+from siftcast.model.values import is_text
+from siftcast.overlays.durability.contract import QueuePolicy
+from siftcast.runtimes.live.client.durable_inbox import DeadLetter, DurableInbox
+from siftcast.runtimes.live.client.environment import believed_authorities, caller_token, node_url
+from siftcast.runtimes.live.client.link import ClientLink
+from siftcast.runtimes.live.client.many import ManyFilters, ManySource, SharedInbox, named_filters
+from siftcast.runtimes.live.client.publishing import WINDOW, AnyEvent, Publisher
+from siftcast.runtimes.live.client.received import EventStream, Inbox, ReceivedEvent
+from siftcast.runtimes.live.errors import FINAL_CODES, FINAL_GREETINGS, ConnectionLost, LiveError
+from siftcast.runtimes.live.event_trace import EventTrace, follow
+from siftcast.runtimes.live.reach import Reach, reach_of
+from siftcast.runtimes.live.wire.addresses import DEFAULT_PORT, is_loopback
+from siftcast.runtimes.live.wire.frames import (
+    VERSION,
+    DeadLetters,
+    Describe,
+    Description,
+    EndDurable,
+    Hello,
+    Inquire,
+    Question,
+    ReadDeadLetters,
+    Replace,
+    Subscribe,
+    Unsubscribe,
+)
+from siftcast.runtimes.live.wire.tls import Dial, Trust, client_context, dial_tcp
+
+EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
+BUFFER = 1_000
+_WAIT_MIN_S, _WAIT_MAX_S = 0.05, 2.0
+
+
+def connect(
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    tls: Trust | None = None,
+    name: str = "",
+    timeout_s: float = 10.0,
+) -> Bus:
+    """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it.
+
+    With `siftcasts://` or `tls` the connection is encrypted: `tls` is a file with the authorities to believe, an
+    SSLContext, or True for the machine's own authorities. `token` says who connects. Without a url the environment says
+    where and who (`environment`): SIFTCAST_URL, SIFTCAST_TOKEN and SIFTCAST_AUTHORITIES; or else it is this machine.
+    """
+    if url is None:
+        url = node_url()
+        token = caller_token() if token is None else token
+        tls = believed_authorities(url) if tls is None else tls
+    check_caller(token, name, timeout_s)
+    host, port = parse_url(url)
+    encrypted = urlsplit(url).scheme == "siftcasts"
+    if encrypted and tls is False:
+        raise LiveError(f"{url} is encrypted; leave tls out, or write siftcast://")
+    if tls is None or tls is False:
+        tls = encrypted
+    if token and tls is False and not is_loopback(host):
+        raise LiveError(f"the token would travel readable to {host}; write siftcasts://{host}:{port}")
+    context = None if tls is False else client_context(tls)
+    return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s)
+
+
+def check_caller(token: object, name: object, timeout_s: object) -> None:
+    """Raises LiveError for what cannot say who calls, or how long to wait."""
+    if not (token is None or is_text(token)) or not is_text(name):
+        wrong = ("a token", token) if token is not None and not is_text(token) else ("the name of a client", name)
+        raise LiveError(f"{wrong[0]} is a text of Unicode characters, not {shown(wrong[1])}")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s < 1e9:
+        raise LiveError(f"timeout_s is a positive number of seconds, not {shown(timeout_s)}")
+
+
+def parse_url(url: str) -> tuple[str, int]:
+    """Host and port of an address; raises LiveError."""
+    if not is_text(url):
+        raise LiveError(f"an address is a text such as siftcast://localhost:{DEFAULT_PORT}, not {shown(url)}")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise LiveError(f"{shown(url)} is no address: {error}") from None
+    if parts.scheme not in ("siftcast", "siftcasts") or not parts.hostname or parts.path not in ("", "/"):
+        raise LiveError(
+            f"{shown(url)} is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}"
+        )
+    return parts.hostname, DEFAULT_PORT if port is None else port
+
+
+in_handler: ContextVar[bool] = ContextVar("in_handler", default=False)
+"""Whether what runs was called by a handler, which cannot wait for itself."""
+
+
+async def _run(handler: EventHandler, event: ReceivedEvent) -> None:
+    """Calls a handler. One that ends in the cancellation of something of its own has failed, and is not cancelled."""
+    in_handler.set(True)
+    try:
+        result = handler(event)
+        if inspect.isawaitable(result):
+            await result
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise LiveError("a handler ended in CancelledError: it awaited something that was cancelled") from None
+
+
+class Bus:
+    """A connection to a node, as publishers and subscribers see it."""
+
+    def __init__(self, dial: Dial, where: str, *, token: str | None, name: str, timeout_s: float) -> None:
+        self.dropped = 0
+        """Deliveries that the node dropped because this client did not keep up."""
+        self._dial = dial
+        self._where = where
+        self._hello = Hello(VERSION, "client", name, token or "")
+        self._timeout_s = timeout_s
+        ids = secrets.token_hex(6)
+        self._publisher = Publisher(name, ids, self._present)
+        self._count = 0
+        self._inboxes: dict[int, Inbox] = {}
+        self._standing: dict[int, asyncio.Future[Any]] = {}
+        self._handlers: list[tuple[Filter, str | None, EventHandler]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._handled_inboxes: list[Inbox] = []
+        self._handling = self._handled = 0  # events that handlers are at, and have dealt with
+        self._link: ClientLink | None = None
+        self._linked: asyncio.Event = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+        self._final: SiftcastError | None = None
+        self._trouble = ""
+        self._is_closing = False
+        self._random = Random(ids)
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._is_closing = False
+        self._keeper = asyncio.create_task(self._keep())
+        try:
+            await self._present()
+        except BaseException:
+            await self.close()
+            raise
+        for filter_, durable, handler in self._handlers:
+            self._start(filter_, durable, handler)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = await self.close()
+        if failed is not None and error is None:
+            raise failed
+
+    async def close(self) -> BaseException | None:
+        """Hangs up; streams end. Returns what a handler failed with, if one did."""
+        self._is_closing = True
+        tasks = [task for task in (self._keeper, *self._tasks) if task is not None]
+        for task in tasks:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        for inbox in tuple(self._inboxes.values()):
+            inbox.end()
+        self._inboxes.clear()
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._tasks.clear()
+        return next((each for each in outcomes[1:] if isinstance(each, Exception)), None)
+
+    async def wait(self) -> None:
+        """Waits while handlers work (`on`); raises what one of them raises."""
+        if self._tasks:
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                self._tasks.remove(task)
+                task.result()
+
+    # -- publishing ----------------------------------------------------------------------------------
+
+    async def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
+        """Publishes an event and waits until the node has taken it; returns the event's id.
+
+        With `durable`, until it is on the node's disk; should the connection break meanwhile, it is published again
+        under the same id, and counts once.
+        """
+        return await self._publisher.publish(event, durable=durable)
+
+    async def publish_many(
+        self,
+        events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
+        *,
+        durable: bool = False,
+        window: int = WINDOW,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
+        return await self._publisher.publish_many(events, durable=durable, window=window, progress=progress)
+
+    # -- subscribing ---------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        filter: AnyFilter,
+        durable: str | None = None,
+        *,
+        start: int | None = None,
+        since: datetime | None = None,
+        policy: QueuePolicy | None = None,
+        buffer: int = BUFFER,
+    ) -> EventStream:
+        """A stream of the events that match from now on; raises FilterError at once if the filter is none.
+
+        With a name as `durable`, the node holds the events until they are acknowledged, and the stream begins after
+        those that were; with `start` or `since` it begins again at a position or time, as far as the policy keeps them.
+        """
+        _check_buffer(buffer)
+        wanted = as_filter(filter)
+        self._count += 1
+        if durable is not None:
+            _check_durable(durable, start, since, policy)
+            inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
+        elif start is not None or since is not None or policy is not None:
+            raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
+        else:
+            inbox = Inbox(self._count, wanted, None, buffer)
+        self._inboxes[inbox.number] = inbox
+        self._ask_for(inbox)
+        return EventStream(self, inbox)
+
+    def subscribe_many(self, filters: ManyFilters, *, buffer: int = BUFFER) -> EventStream:
+        """One stream for many filters: each event that satisfies any of them comes once, and `matched` names which.
+
+        Filters are given by name, as pairs of name and filter, as subscriptions, or alone. All or none: what is wrong
+        with one of them is told with its number and name.
+        """
+        _check_buffer(buffer)
+        named = named_filters(filters)
+        shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer)
+        self._count += len(named)
+        for member in shared.members:
+            self._inboxes[member.number] = member
+            self._ask_for(member)
+        return EventStream(ManySource(self), shared)
+
+    def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
+        """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
+
+        Events of a durable subscription are acknowledged when the function returns, and refused when it raises, which
+        ends nothing: they come again, and at last become dead letters with what was raised as their reason.
+        """
+        parsed = as_filter(filter)
+        if durable is not None:
+            _check_durable(durable)
+
+        def register(handler: EventHandler) -> EventHandler:
+            if not callable(handler):
+                raise SubscriptionError(f"a handler is a function of an event, not {shown(handler)}")
+            if self._keeper is None:
+                self._handlers.append((parsed, durable, handler))
+            else:
+                self._start(parsed, durable, handler)
+            return handler
+
+        return register
+
+    def _start(self, filter: Filter, durable: str | None, handler: EventHandler) -> None:
+        stream = self.subscribe(filter, durable)
+        self._handled_inboxes.append(self._inboxes[self._count])
+        self._tasks.append(asyncio.create_task(self._handle_each(stream, handler)))
+
+    async def _handle_each(self, stream: EventStream, handler: EventHandler) -> None:
+        async for event in stream:
+            self._handling += 1
+            try:
+                await _run(handler, event)
+            except Exception as error:
+                event.nack(_reason(error))
+                if not stream.is_durable:
+                    raise
+            else:
+                event.ack()
+            finally:
+                self._handling -= 1
+                self._handled += 1
+
+    async def subscribed(self, inbox: Inbox) -> None:
+        """Waits until a subscription stands; raises what it was refused with."""
+        while not inbox.closed:
+            standing = self._standing.get(inbox.number)
+            if standing is None:
+                await self._present()
+                continue
+            try:
+                await asyncio.shield(standing)
+                return
+            except ConnectionLost:
+                await asyncio.sleep(0)  # as in `publish`
+                await self._present()
+        if inbox.error is not None:
+            raise inbox.error
+
+    async def replace(self, inbox: Inbox, filter: Filter) -> None:
+        """Gives a subscription another filter."""
+        await self.subscribed(inbox)
+        link = await self._present()
+        await link.request(lambda number: Replace(number, inbox.number, str(filter)))
+        inbox.filter = filter
+
+    def taken(self, inbox: Inbox) -> None:
+        """An event was taken out of an inbox."""
+        if self._link is not None:
+            self._link.made_room()
+
+    def forget(self, inbox: Inbox) -> None:
+        """Nobody wants the events of an inbox any more."""
+        self._inboxes.pop(inbox.number, None)
+        self._standing.pop(inbox.number, None)
+        if self._link is not None and not self._link.is_closed:
+            asked = self._link.ask(lambda number: Unsubscribe(number, inbox.number))
+            asked.add_done_callback(_ignore)
+
+    def _ask_for(self, inbox: Inbox) -> None:
+        if self._link is None:
+            return
+        text = str(inbox.filter)
+        if isinstance(inbox, DurableInbox):
+            asked = self._link.ask(inbox.subscribe_frame)
+        else:
+            asked = self._link.ask(lambda number: Subscribe(number, inbox.number, text))
+        self._standing[inbox.number] = asked
+
+        def answered(future: asyncio.Future[Any]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, Exception) and not isinstance(error, ConnectionLost):
+                self._inboxes.pop(inbox.number, None)
+                inbox.end(error)
+            elif error is None and not future.cancelled() and isinstance(inbox, DurableInbox):
+                inbox.stand()
+
+        asked.add_done_callback(answered)
+
+    async def end_durable(self, name: str) -> None:
+        """Ends a durable subscription of the node, with all it holds; raises SubscriptionError if there is none."""
+        _check_durable(name)
+        link = await self._present()
+        await link.request(lambda number: EndDurable(number, name))
+
+    async def dead_letters(self, name: str) -> list[DeadLetter]:
+        """What a durable subscription refused too often, the oldest first."""
+        _check_durable(name)
+        letters: list[DeadLetter] = []
+        more = True
+        while more:
+            after = letters[-1].position if letters else 0
+            link = await self._present()
+            answer: DeadLetters = await link.request(partial(ReadDeadLetters, name=name, after=after))
+            letters += map(DeadLetter.of, answer.letters)
+            more = answer.more
+        return letters
+
+    # -- the node ------------------------------------------------------------------------------------
+
+    async def describe(self) -> dict[str, Any]:
+        """What the node says about itself: its subscriptions, peers and counts."""
+        link = await self._present()
+        answer: Description = await link.request(Describe)
+        return answer.facts
+
+    async def dry_run(self, event: AnyEvent) -> Reach:
+        """Which subscriptions at all nodes an event would reach, and why not others; nothing is published."""
+        encoded = self._publisher.encode(event, durable=False)[1]
+        facts = await self._inquire("reach", encoded)
+        return reach_of(facts["answers"], facts["silent"])
+
+    async def trace(self, event: str) -> EventTrace:
+        """What the nodes remember of an event, by its id: the way it took, hop by hop."""
+        if not isinstance(event, str):
+            raise EventError(f"an event is traced by its id, a text, not {shown(event)}")
+        facts = await self._inquire("trace", event.encode("utf-8", "replace"))
+        return follow(event, facts["answers"], facts["silent"])
+
+    async def _inquire(self, question: Question, content: bytes) -> dict[str, Any]:
+        link = await self._present()
+        answer: Description = await link.request(lambda number: Inquire(number, question, content))
+        return answer.facts
+
+    # -- the connection ------------------------------------------------------------------------------
+
+    async def _present(self) -> ClientLink:
+        """The connection, once there is one."""
+        if self._link is not None and not self._link.is_closed:
+            return self._link
+        if self._keeper is None:
+            raise ConnectionLost("the bus is not open; use it inside `async with`")
+        if self._final is None and not self._keeper.done():
+            try:
+                await asyncio.wait_for(self._standing_link(), self._timeout_s)
+            except TimeoutError:
+                why = f": {self._trouble}" if self._trouble else ""
+                raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s{why}") from None
+        if self._link is None:
+            raise self._final or ConnectionLost("the bus is closed")
+        return self._link
+
+    async def _standing_link(self) -> None:
+        """Waits for a connection, or for its final failure; one that is about to close is none.
+
+        Without that, who publishes again and again would be given the same closed one for ever, and never wait.
+        """
+        while self._link is not None and self._link.is_closed:
+            await self._link.closed()
+            await asyncio.sleep(0)
+        await self._linked.wait()
+
+    async def _keep(self) -> None:
+        """Makes the connection, and makes it again whenever it breaks."""
+        wait_s = _WAIT_MIN_S
+        while True:
+            try:
+                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
+            except SiftcastError as error:
+                self._trouble = str(error)
+                if error.code in FINAL_GREETINGS:
+                    self._end(error)
+                    return
+            else:
+                if self._is_closing:
+                    link.close()
+                    return
+                self._link = link
+                for inbox in tuple(self._inboxes.values()):
+                    if inbox.closed:  # the node ended it
+                        del self._inboxes[inbox.number]
+                    else:
+                        self._ask_for(inbox)
+                self._linked.set()
+                wait_s = _WAIT_MIN_S
+                lost = await link.closed()
+                self._linked.clear()
+                self._link = None
+                if lost.code in FINAL_CODES:
+                    self._end(lost)
+                    return
+            if self._is_closing:  # the cancellation came together with the failure, which hid it (`wait_for` in 3.11)
+                return
+            await asyncio.sleep(wait_s * (0.5 + self._random.random()))
+            wait_s = min(2 * wait_s, _WAIT_MAX_S)
+
+    def _end(self, error: SiftcastError) -> None:
+        self._final = error
+        self._linked.set()
+        for inbox in tuple(self._inboxes.values()):  # one that fails takes those away that it shares a stream with
+            inbox.end(error)
+
+    def _note_dropped(self, count: int) -> None:
+        self.dropped += count
+
+
+def _reason(error: Exception) -> str:
+    """What a handler raised, as text that can be sent."""
+    return f"{type(error).__name__}: {error}".encode("utf-8", "replace").decode()
+
+
+def _check_durable(name: object, start: object = None, since: object = None, policy: QueuePolicy | None = None) -> None:
+    """Raises SubscriptionError for what no durable subscription can be called, begin at, or keep."""
+    if type(name) is not str or not is_text(name) or not 1 <= len(name) <= 127:
+        rule = "use up to 127 letters, digits, and the signs _ . -"
+        raise SubscriptionError(f"{shown(name)} cannot name a durable subscription; {rule}")
+    if start is not None and (type(start) is not int or not 0 <= start < 2**63):
+        raise SubscriptionError(f"start is a position, a whole number, not {shown(start)}")
+    if since is not None and not isinstance(since, datetime):
+        raise SubscriptionError(f"since is a datetime, not {shown(since)}")
+    if not (policy is None or isinstance(policy, QueuePolicy)):
+        raise SubscriptionError(f"policy is a QueuePolicy, not {shown(policy)}")
+
+
+def _check_buffer(buffer: object) -> None:
+    if type(buffer) is not int or buffer < 1:
+        raise SubscriptionError(
+            f"a stream needs room for at least one event; buffer is a whole number, not {shown(buffer)}"
+        )
+
+
+def _ignore(future: asyncio.Future[Any]) -> None:
+    """Looks at a failure that concerns nobody, so that asyncio does not report it."""
+    if not future.cancelled():
+        future.exception()

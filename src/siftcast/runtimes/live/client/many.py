@@ -1,0 +1,191 @@
+"""Many filters, one stream: what `subscribe_many` gives.
+
+Each filter is a subscription of its own at the node, so that the node's limits and rights hold for each; they are asked
+for together and answered together, in one round trip. The node sends an event once, with the numbers of all the filters
+that it satisfies, and the stream shows it once, with their names (`matched`).
+
+All or none: a filter that cannot be parsed is told before anything is sent, and one that the node refuses ends the
+stream, with all the others. Both are told by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from siftcast.model import Filter, FilterError, SiftcastError, Subscription, SubscriptionError
+from siftcast.model.filter import AnyFilter, as_filter
+from siftcast.model.showing import shown
+from siftcast.model.values import is_iterable
+from siftcast.overlays.wire_events import decode_wire
+from siftcast.runtimes.live.client.received import AnswerLine, Inbox, ReceivedEvent
+from siftcast.runtimes.live.errors import FINAL_CODES, failure_error
+
+ManyFilters = Mapping[str, AnyFilter] | Iterable[AnyFilter | tuple[str, AnyFilter] | Subscription]
+"""Filters by name; or pairs of name and filter, or subscriptions, or filters alone, whose names are their texts."""
+
+
+class MatchedEvent(ReceivedEvent):
+    """An event that satisfies one or more of many filters; `matched` names them."""
+
+    __slots__ = ("_names",)
+    _names: list[str]
+
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The names of the filters that it satisfies, in the order in which they were given."""
+        return tuple(self._names)
+
+
+_EVERYTHING = Filter.parse("TRUE")  # what a shared inbox shows as its filter; the members have their own
+_set_names = MatchedEvent.__dict__["_names"].__set__  # events are frozen
+
+
+class SharedInbox(Inbox):
+    """The events of all filters; each waits once."""
+
+    __slots__ = ("_bus", "_encoded", "_names", "_places", "members")
+
+    def __init__(self, bus: Members, named: Sequence[tuple[str, Filter]], numbers: range, buffer: int) -> None:
+        super().__init__(0, _EVERYTHING, None, buffer)
+        self._bus = bus
+        self._encoded: bytes | None = None
+        self._names: list[str] = []
+        self._places = {name: place for place, (name, _) in enumerate(named)}
+        self.members = tuple(
+            MemberInbox(number, name, filter, self) for number, (name, filter) in zip(numbers, named, strict=True)
+        )
+
+    def take_for(self, name: str, encoded: bytes) -> None:
+        """An event came for one of the filters. One that came for several is the same bytes, one call after another."""
+        if encoded is self._encoded:
+            self._names.append(name)
+            self._names.sort(key=self._places.__getitem__)
+            return
+        self._encoded, self._names = encoded, [name]
+        event = MatchedEvent(decode_wire(encoded), encoded)
+        _set_names(event, self._names)
+        self.put(event)
+
+    def fail(self, name: str, error: Exception) -> None:
+        """One of the filters is refused, or the whole bus is at its end: then none is wanted any more."""
+        if isinstance(error, SiftcastError) and error.code not in FINAL_CODES:
+            error = failure_error(error.code, f"{shown(name)}: {error}")
+        self.end(error)
+        self.release()
+
+    def release(self) -> None:
+        """Unsubscribes all that are not yet."""
+        for member in self.members:
+            if not member.closed:
+                member.closed = True
+                self._bus.forget(member)
+
+
+class MemberInbox(Inbox):
+    """One of the filters, as the connection sees it; its events wait in the inbox that all share."""
+
+    __slots__ = ("_name", "_shared")
+
+    def __init__(self, number: int, name: str, filter: Filter, shared: SharedInbox) -> None:
+        super().__init__(number, filter, None, shared.buffer)
+        self._name = name
+        self._shared = shared
+
+    @property
+    def is_full(self) -> bool:
+        return self._shared.is_full
+
+    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
+        self._shared.take_for(self._name, encoded)
+
+    def end(self, error: Exception | None = None) -> None:
+        if not self.closed:
+            super().end(error)
+            if error is None:
+                self._shared.end()
+            else:
+                self._shared.fail(self._name, error)
+
+
+class ManySource:
+    """The bus as the source of a stream of many filters: what is done, is done for each of them."""
+
+    def __init__(self, bus: Members) -> None:
+        self._bus = bus
+
+    async def subscribed(self, inbox: Inbox) -> None:
+        """Waits until all stand; raises what one was refused with, and then none stands."""
+        assert isinstance(inbox, SharedInbox)
+        for member in inbox.members:
+            try:
+                await self._bus.subscribed(member)
+            except SiftcastError as error:
+                inbox.release()
+                raise (inbox.error or error) from None
+
+    async def replace(self, inbox: Inbox, filter: Filter) -> None:
+        """There is not one filter to replace."""
+        raise SubscriptionError("a stream of many filters cannot be given another; close it and subscribe anew")
+
+    def taken(self, inbox: Inbox) -> None:
+        """An event was taken out."""
+        self._bus.taken(inbox)
+
+    def forget(self, inbox: Inbox) -> None:
+        """Nobody wants the events any more."""
+        assert isinstance(inbox, SharedInbox)
+        inbox.release()
+
+
+class Members(Protocol):
+    """What is asked of a bus."""
+
+    async def subscribed(self, inbox: Inbox) -> None:
+        """Waits until a subscription stands; raises what it was refused with."""
+
+    def taken(self, inbox: Inbox) -> None:
+        """An event was taken out."""
+
+    def forget(self, inbox: Inbox) -> None:
+        """Nobody wants the events any more."""
+
+
+def named_filters(filters: ManyFilters) -> list[tuple[str, Filter]]:
+    """Filters with their names; raises FilterError or SubscriptionError that says which of them is wrong."""
+    found: dict[str, Filter] = {}
+    for number, (name, filter) in enumerate(_pairs(filters), 1):
+        label = f"filter {number}" + ("" if name is None else f" ({shown(name)})")
+        try:
+            parsed = as_filter(filter)
+        except FilterError as error:
+            raise FilterError(f"{label}: {error}") from None
+        name = str(parsed) if name is None else name
+        if type(name) is not str or not name:
+            raise SubscriptionError(f"filter {number}: its name must be a string that is not empty, not {shown(name)}")
+        if name in found:
+            raise SubscriptionError(f"filter {number}: there is one named {shown(name)} already; names are distinct")
+        found[name] = parsed
+    return list(found.items())
+
+
+def _pairs(filters: ManyFilters) -> Iterator[tuple[str | None, AnyFilter]]:
+    """Names, where there are any, and filters."""
+    if isinstance(filters, str | bytes | Filter) or not is_iterable(filters):
+        raise SubscriptionError(f"subscribe_many takes many filters, not {shown(filters)}; see subscribe")
+    if hasattr(filters, "columns"):  # a table goes through the names of its columns
+        raise SubscriptionError(
+            "subscribe_many takes no table; hand it pairs, as in zip(table['id'], table['filter']), or a dict of them"
+        )
+    if isinstance(filters, Mapping):
+        yield from filters.items()
+        return
+    for number, item in enumerate(filters, 1):
+        if isinstance(item, Subscription):
+            yield item.id, item.filter
+        elif isinstance(item, tuple):
+            if len(item) != 2:
+                raise SubscriptionError(f"filter {number}: a pair of name and filter is wanted, not {len(item)} things")
+            yield item
+        else:
+            yield None, item

@@ -1,0 +1,288 @@
+"""Clients that were promised something: publishes and subscriptions that are answered when they are on disk.
+
+A request waits here, by the event's id or the subscription's name in the network, until the protocol says `Accept` or
+`Refuse`. A durable subscription belongs to its node, not to a connection; one client at a time is attached to it, and
+the last to come has it. Names are the clients' own; in the network they have the node's name before them, so that two
+nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's.
+
+Slow clients: at most a window of offers is unanswered, and those for which a connection has no room wait here as they
+are, without a copy. Nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from siftcast.model import Event, Filter, Subscription, SubscriptionError
+from siftcast.overlays.contract import PublishRequested, UnsubscribeRequested
+from siftcast.overlays.durability.contract import (
+    DeadLetter,
+    DurableSubscribeRequested,
+    Expire,
+    Offer,
+    OfferRefused,
+    OffersAcknowledged,
+    QueuePolicy,
+    SubscriberAttached,
+    SubscriberDetached,
+)
+from siftcast.overlays.durability.queues import Queues
+from siftcast.overlays.wire_events import encode_event
+from siftcast.runtimes.live.errors import Refused, Superseded
+from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.peers import Tell
+from siftcast.runtimes.live.node.sessions import ClientSubscription, Session
+from siftcast.runtimes.live.wire.connection import Connection
+from siftcast.runtimes.live.wire.frames import (
+    Acknowledge,
+    DeadLetters,
+    Deliver,
+    EndDurable,
+    Expired,
+    Letter,
+    ReadDeadLetters,
+    Reject,
+    Subscribe,
+)
+
+WINDOW_MAX = 1_024
+REASON_LENGTH_MAX = 1_000
+Answer = Callable[[str | None], None]
+"""Is told None when a request is safe, or why it was refused."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,126}")
+
+
+class _Asked(NamedTuple):
+    """A request that waits: how it is answered, and over which connection it came."""
+
+    answer: Answer
+    connection: Connection
+
+
+class DurableSubscription(ClientSubscription):
+    """A durable subscription while a client is attached to it."""
+
+    __slots__ = ("_held", "name")
+    is_durable = True
+
+    def __init__(self, session: Session, number: int, id: str, filter: Filter, name: str) -> None:
+        super().__init__(session, number, id, filter)
+        self.name = name
+        self._held: deque[Offer] = deque()
+
+    def offer(self, offer: Offer) -> None:
+        """Sends an event, or has it wait for room."""
+        if self._held or self.connection.blocked:
+            self._held.append(offer)
+        else:
+            self._send(offer)
+
+    def resume(self) -> None:
+        """Sends what waited, if there is room."""
+        while self._held and not self.connection.blocked:
+            self._send(self._held.popleft())
+
+    def _send(self, offer: Offer) -> None:
+        event = msgspec.Raw(encode_event(offer.event))
+        self.connection.send(Deliver(event, (self.number,), offer.position, offer.attempt))
+
+
+class DurableClients:
+    """What clients of a node were promised, or are about to be."""
+
+    def __init__(self, queues: Queues, node: str, frame_bytes_max: int, *, tell: Tell, log: Logger) -> None:
+        self._queues = queues
+        self._prefix = f"{node}/"
+        self._frame_bytes_max = frame_bytes_max
+        self._tell = tell
+        self._log = log
+        self._waiting: dict[str, list[_Asked]] = {}
+        self._attached: dict[str, DurableSubscription] = {}
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def publish(self, event: Event, answer: Answer, connection: Connection) -> None:
+        """Publishes an event that must not be lost."""
+        if event.id.startswith(self._prefix):  # those are names of subscriptions, which are accepted by them
+            raise Refused(f"ids of events do not begin with '{self._prefix}'")
+        self._waiting.setdefault(event.id, []).append(_Asked(answer, connection))
+        self._tell(PublishRequested(event, durable=True))
+
+    def subscribe(self, session: Session, frame: Subscribe, filter: Filter) -> None:
+        """Makes or takes up a durable subscription, and attaches the client once it is safe."""
+        id = self._id(frame.durable or "", session.guard.rights.principal)
+        if frame.window < 1:
+            raise SubscriptionError("the window of a durable subscription is at least 1")
+        limits, principal = session.guard.limits, session.guard.rights.principal
+        if id not in self._queues:
+            limits.check_durable_names(1 + sum(self._is_of(principal, each) for each in self._queues.names))
+        policy = limits.granted(frame.policy, self._queues.policy(id))
+        subscription = DurableSubscription(session, frame.subscription, id, filter, frame.durable or "")
+        session.hold(subscription, len(frame.filter))
+
+        def attach(reason: str | None) -> None:
+            if session.connection.closing or not session.holds(subscription):
+                return
+            if reason is not None:
+                session.drop(subscription)
+                session.refuse(frame.request, Refused(reason))
+                return
+            self._take_over(id, subscription, "another client took over")
+            session.confirm_subscription(frame.request)
+            self._tell(SubscriberAttached(id, min(frame.window, WINDOW_MAX), frame.start, frame.since_ms))
+
+        self._ask(id, filter, session, policy, attach)
+
+    def replace(self, subscription: ClientSubscription, filter: Filter, answer: Answer) -> None:
+        """Gives a durable subscription another filter."""
+        policy = subscription.session.guard.limits.granted(None, self._queues.policy(subscription.id))
+        self._ask(subscription.id, filter, subscription.session, policy, answer)
+
+    def _ask(self, id: str, filter: Filter, session: Session, policy: QueuePolicy, answer: Answer) -> None:
+        self._waiting.setdefault(id, []).append(_Asked(answer, session.connection))
+        self._tell(DurableSubscribeRequested(Subscription(id, filter, session.name), policy))
+
+    def _id(self, name: str, principal: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise SubscriptionError(
+                f"'{name}' cannot name a durable subscription; use up to 127 letters, digits, and the signs _ . -"
+            )
+        return f"{self._prefix}{principal}/{name}" if principal else self._prefix + name
+
+    def _is_of(self, principal: str, id: str) -> bool:
+        """Whether a name in the network is a principal's; that of nobody, where there are none, has no slash in it."""
+        owner, slash, _ = id.removeprefix(self._prefix).partition("/")
+        return owner == principal if slash else not principal
+
+    def _known(self, name: str, principal: str) -> str:
+        id = self._id(name, principal)
+        if id not in self._queues:
+            raise SubscriptionError(f"this node has no durable subscription '{name}'")
+        return id
+
+    def _take_over(self, id: str, subscription: DurableSubscription | None, why: str) -> None:
+        before = self._attached.pop(id, None)
+        if before is not None and before is not subscription:
+            before.session.lose(before, Superseded(f"{why} '{before.name}'"))
+        if subscription is not None:
+            self._attached[id] = subscription
+
+    def detach(self, subscription: ClientSubscription) -> None:
+        """A client is gone, or wants no more for now."""
+        if self._attached.get(subscription.id) is subscription:
+            del self._attached[subscription.id]
+            self._tell(SubscriberDetached(subscription.id))
+
+    def end(self, frame: EndDurable, principal: str) -> None:
+        """Ends a durable subscription with all it holds."""
+        id = self._known(frame.name, principal)
+        self._take_over(id, None, "a client ended")
+        self._tell(UnsubscribeRequested((id,)))
+
+    def acknowledge(self, subscription: ClientSubscription, frame: Acknowledge) -> None:
+        """A client has dealt with events."""
+        if self._attached.get(subscription.id) is subscription:
+            self._tell(OffersAcknowledged(subscription.id, frame.positions))
+
+    def reject(self, subscription: ClientSubscription, frame: Reject) -> None:
+        """A client could not deal with an event."""
+        if self._attached.get(subscription.id) is subscription:
+            self._tell(OfferRefused(subscription.id, frame.position, frame.reason[:REASON_LENGTH_MAX]))
+
+    def dead_letters(self, frame: ReadDeadLetters, principal: str) -> DeadLetters:
+        """What a subscription refused too often, as much as fits a frame."""
+        room = self._frame_bytes_max // 2
+        letters: list[Letter] = []
+        for each in self._queues.dead_letters(self._known(frame.name, principal)):
+            if each.position > frame.after:
+                encoded = encode_event(each.event)
+                room -= len(encoded) + len(each.reason)
+                if letters and room < 0:
+                    return DeadLetters(frame.request, letters, more=True)
+                letters.append(Letter(each.position, each.refusals, each.reason, msgspec.Raw(encoded)))
+        return DeadLetters(frame.request, letters)
+
+    # -- effects -------------------------------------------------------------------------------------
+
+    def answer(self, request: str, reason: str | None) -> bool:
+        """A request is safe, or was refused; False if nobody waits for it."""
+        waiting = self._waiting.pop(request, None)
+        for asked in waiting or ():
+            try:
+                asked.answer(reason)
+            except Exception as error:  # keeps no other from being answered; this client comes back and asks again
+                self._log.error("answer failed", address=asked.connection.address, exc_info=error)
+                asked.connection.abort(f"an answer failed: {error}")
+        return waiting is not None
+
+    def cut_askers(self, request: str, reason: str) -> None:
+        """Breaks the connections of those who wait for an answer that cannot be given; they come back and ask again."""
+        for asked in self._waiting.pop(request, ()):
+            asked.connection.abort(reason)
+
+    def offer(self, offer: Offer) -> None:
+        """Hands an event to the client that is attached; it was offered to one before, if none is."""
+        subscription = self._attached.get(offer.subscription)
+        if subscription is not None:
+            subscription.offer(offer)
+
+    def cut(self, id: str, reason: str) -> None:
+        """Breaks the connection of the client that is attached; it comes back and is offered what it did not answer."""
+        subscription = self._attached.get(id)
+        if subscription is not None:
+            subscription.connection.abort(reason)
+
+    def bury(self, letter: DeadLetter) -> None:
+        """An event was refused too often."""
+        self._log.warning(
+            "dead letter",
+            subscription=letter.subscription.removeprefix(self._prefix),
+            event_id=letter.event.id,
+            refusals=letter.refusals,
+            reason=letter.reason,
+        )
+
+    def expire(self, effect: Expire) -> None:
+        """Events were dropped before they were acknowledged."""
+        name, count = effect.subscription.removeprefix(self._prefix), len(effect.positions)
+        self._log.warning("events expired", subscription=name, count=count, reason=effect.reason)
+        subscription = self._attached.get(effect.subscription)
+        if subscription is not None:
+            subscription.connection.send(Expired(subscription.number, count, effect.reason))
+
+    def listed(self) -> list[tuple[str, str, Filter]]:
+        """The id, client and filter of every durable subscription, whether a client is attached or not."""
+        found = []
+        for id in self._queues.unanswered:
+            attached, filter_ = self._attached.get(id), self.filter_of(id)
+            if filter_ is not None:
+                found.append((id, "nobody attached" if attached is None else attached.session.name, filter_))
+        return found
+
+    def filter_of(self, id: str) -> Filter | None:
+        """What a durable subscription wants; None if there is none of this id."""
+        return self._queues.filter(id) if id in self._queues else None
+
+    def describe(self) -> list[dict[str, Any]]:
+        """All durable subscriptions, for people."""
+        found = []
+        for id, waiting in self._queues.unanswered.items():
+            attached = self._attached.get(id)
+            found.append(
+                {
+                    "id": id,
+                    "client": "" if attached is None else attached.session.name,
+                    "address": "" if attached is None else attached.connection.address,
+                    "filter": str(self._queues.filter(id)),
+                    "dropped": 0,
+                    "durable": id.removeprefix(self._prefix),
+                    "waiting": waiting,
+                    "dead": len(self._queues.dead_letters(id)),
+                }
+            )
+        return found

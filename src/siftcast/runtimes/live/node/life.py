@@ -1,0 +1,262 @@
+"""One life of a node: the protocol and all its parts that do not outlive a defect.
+
+    connections ──frames──▶ sessions, peers ──stimuli──▶ Protocol ──effects──▶ carrier ──▶ sessions, peers, store
+
+The parts know each other by what they need and no more: whoever reports something is given `tell`, sessions see their
+`Desk`, nobody sees the whole. An exception inside the protocol ends the life (`on_defect`): from then on nothing is
+told to it, and requests are refused until the node has begun another.
+
+The way of a durable publish: `sessions` (decodes, checks rights) → `durable_clients` (who waits for the answer) →
+`tell` → `Durable` (stages it) → `carrying` (Persist) → `storage.store` (a thread writes) → `tell` (Persisted) →
+`Durable` → `carrying` (Accept) → `durable_clients` → `sessions` (Published).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from siftcast.model import Event, Filter
+from siftcast.overlays.contract import (
+    NOTHING,
+    Effects,
+    InputSetAside,
+    PeerLost,
+    Persisted,
+    PersistFailed,
+    PublishRequested,
+    Refuse,
+    Started,
+    Stimulus,
+)
+from siftcast.overlays.durability import Durable
+from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
+from siftcast.runtimes.live.errors import DurabilityUnavailable
+from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.carrying import Carrier
+from siftcast.runtimes.live.node.configuration import ConfigurationFile
+from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.inquiries import Inquiries
+from siftcast.runtimes.live.node.layout import lay_out
+from siftcast.runtimes.live.node.memory import NodeMemory
+from siftcast.runtimes.live.node.peers import Line, Peers
+from siftcast.runtimes.live.node.rights import Guard
+from siftcast.runtimes.live.node.sessions import Sessions
+from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
+from siftcast.runtimes.live.node.settling import SettledTables
+from siftcast.runtimes.live.reach import judge
+from siftcast.runtimes.live.storage.memory_store import Keeper
+from siftcast.runtimes.live.storage.store import Reported, Store
+from siftcast.runtimes.live.wire.connection import Connection, Outbox
+from siftcast.runtimes.live.wire.frames import Inquire, Question
+
+SHOWN_MAX = 2_000
+MakeStore = Callable[[Callable[[Reported], None]], Keeper]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is counted over all lives, so that ids made from it are never given twice."""
+
+    published: int = 0
+    sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """What outlives a life and is lent to each."""
+
+    file: ConfigurationFile
+    log: Logger
+    outbox: Outbox
+    line: Line
+    memory: NodeMemory
+    set_aside: SetAside
+    tally: Tally
+    incarnation: str
+    random: Random
+    make_store: MakeStore | None
+    on_closed: Callable[[Connection], None]
+    on_defect: Callable[[Stimulus, Exception], None]
+
+
+class Life:
+    """The parts of a node, from a start to a stop or a defect. Make it inside a running loop, then `open` it."""
+
+    def __init__(self, lasting: Lasting) -> None:
+        file, configuration = lasting.file, lasting.file.configuration
+        data = None if configuration.node.data is None else file.beside(configuration.node.data)
+        self.loop = asyncio.get_running_loop()
+        self.begun_at = self.loop.time()
+        self.down = False
+        self._lasting = lasting
+        self._log = lasting.log
+        self._name = configuration.node.name
+        self._event_limits = configuration.event_limits
+        self.tables = SettledTables(self.loop)
+        self._store: Keeper | None = None
+        if lasting.make_store is not None:
+            self._store = lasting.make_store(self._report_written)
+        elif data is not None:
+            self._store = Store(data / "store.sqlite", self._report_written, self._log)
+        self.overlay = lay_out(file, self.tables.table, durable=self._store is not None)
+        self.protocol = self.overlay.protocol
+        self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
+        self.peers = Peers(
+            self.overlay,
+            lasting.line,
+            tell=self.tell,
+            log=self._log,
+            random=lasting.random,
+            event_limits=self._event_limits,
+            queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
+            on_lost=lambda peer: self.inquiries.lost(peer),
+            on_question=lambda peer, frame: self.inquiries.received(peer, frame),
+        )
+        self._durable: DurableClients | None = None
+        if isinstance(self.protocol, Durable):
+            self._durable = DurableClients(
+                self.protocol.queues, self._name, configuration.limits.frame_bytes_max, tell=self.tell, log=self._log
+            )
+        self.carrier = Carrier(self.sessions, self.peers, self._durable, self._store, tell=self.tell, log=self._log)
+        self.inquiries = Inquiries(
+            self._name,
+            lasting.incarnation,
+            self.overlay.names,
+            self.peers,
+            frame_bytes_max=configuration.limits.frame_bytes_max,
+            answer=self._answer,
+            event_of=self._event_of,
+        )
+
+    def open(self) -> None:
+        """Gives the protocol what was kept."""
+        clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
+        if self._store is None:
+            self.tell(Started({}, clock_ms, nonce=nonce))
+            return
+        kept = self._store.open()
+        self.tell(Started(kept, clock_ms, bool(self._store.damaged), nonce))
+        for number in self.overlay.contacts:  # so that what waits for them is known to wait for them
+            self.tell(PeerLost(number))
+
+    async def hang_up(self) -> None:
+        """Talks to no other node any more."""
+        self.inquiries.stop()
+        await self.peers.stop()
+
+    async def close(self) -> None:
+        """Closes the store, after what it was given is written."""
+        if self._store is not None:
+            await self.loop.run_in_executor(None, self._store.close)
+
+    # -- stimuli and effects -------------------------------------------------------------------------
+
+    def tell(self, stimulus: Stimulus) -> Effects:
+        """Tells the protocol what happened and has done what it wants; returns the effects, none while it is down."""
+        if self.down:
+            return NOTHING
+        now = self.loop.time() * 1_000
+        try:
+            if stimulus in self._lasting.set_aside:
+                effects = self._pass_by(stimulus, now)
+            else:
+                effects = self.protocol.handle(stimulus, now)
+        except Exception as error:
+            self.down = True
+            self._lasting.on_defect(stimulus, error)
+            return NOTHING
+        if self._lasting.memory.is_kept:
+            self._lasting.memory.note(stimulus, effects, now)
+        self.carrier.carry_out(effects)
+        return effects
+
+    def _pass_by(self, stimulus: Stimulus, now: float) -> Effects:
+        """Goes on without input that stopped the node too often."""
+        reason = f"it has stopped this node {STOPS_MAX} times and was set aside; the node's log says more"
+        self._log.error("input set aside", stimulus=type(stimulus).__name__, content=repr(stimulus)[:SHOWN_MAX])
+        return [*self.protocol.handle(InputSetAside(stimulus, reason), now), *refusals(stimulus, reason)]
+
+    def _report_written(self, written: Reported) -> None:
+        """Called by the store's thread."""
+        self.loop.call_soon_threadsafe(self._tell_written, written)
+
+    def _tell_written(self, written: Reported) -> None:
+        for key, failure in written:
+            self.tell(Persisted(key) if failure is None else PersistFailed(key, failure))
+
+    # -- what sessions ask (`sessions.Desk`) ---------------------------------------------------------
+
+    def publish(self, event: WireEvent) -> str | None:
+        """Publishes an event of a client; says why not, if it is refused."""
+        event = self._named(event)
+        for effect in self.tell(PublishRequested(event)):
+            if type(effect) is Refuse and effect.request == event.id:
+                return effect.reason
+        return "the node begins again after a defect; publish it again" if self.down else None
+
+    def publish_durable(self, event: WireEvent, source: str, answer: Answer, connection: Connection) -> None:
+        """Publishes an event of a client that is answered when it is safe; order is kept among those of a source."""
+        self.durable_clients().publish(self._named(event, source), answer, connection)
+
+    def durable_clients(self) -> DurableClients:
+        """Who was promised something; raises DurabilityUnavailable if this node keeps nothing."""
+        if self._durable is None:
+            raise DurabilityUnavailable("this node keeps nothing on disk; name a folder as data in its [node] table")
+        return self._durable
+
+    def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
+        """Asks all nodes something."""
+        self.inquiries.ask(connection, guard, frame)
+
+    def _named(self, event: WireEvent, source: str = "") -> WireEvent:
+        """The event with an id, and with a source if one is given; as it is, if it has them."""
+        tally = self._lasting.tally
+        tally.published += 1
+        if event.id and (event.source or not source):
+            return event
+        id = event.id or f"{self._name}.{self._lasting.incarnation}.e{tally.published}"
+        return decode_event(
+            encode_event(Event(event.attributes, id, event.source or source, event.time, event.payload))
+        )
+
+    def _event_of(self, encoded: bytes) -> Event:
+        """An event that somebody asks about; raises EventError."""
+        return decode_event(encoded, self._event_limits)
+
+    def _answer(self, question: Question, content: bytes) -> dict[str, Any]:
+        """What this node has to say to a question."""
+        if question == "reach":
+            durable = [] if self._durable is None else self._durable.listed()
+            return judge(self._event_of(content), self.sessions.listed() + durable)
+        event = content.decode("utf-8", "replace")
+        return {"rows": self._lasting.memory.hops_of(event, self.overlay.names, self._filter_of)}
+
+    def _filter_of(self, id: str) -> Filter | None:
+        found = self.sessions.filter_of(id)
+        return found if found is not None or self._durable is None else self._durable.filter_of(id)
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the node, for people."""
+        return {
+            "node": self._name,
+            "address": self._lasting.line.address(),
+            "scheme": self.overlay.scheme,
+            "peers": self.peers.present,
+            "missing": self.peers.missing,
+            "clients": len(self.sessions.open),
+            "published": self._lasting.tally.published,
+            "sent": self.peers.sent,
+            "received": self.peers.received,
+            "deliveries": self.sessions.deliveries,
+            "dropped": self.sessions.dropped + self.peers.dropped,
+            "cpu_s": time.process_time(),
+            "state": dict(self.protocol.state()),
+            "effects_failed": self.carrier.failed,
+            "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
+        }

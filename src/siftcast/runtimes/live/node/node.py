@@ -1,0 +1,279 @@
+"""A running node: it listens, lets callers in, and lives one life after the other.
+
+Everything happens on one event loop, one stimulus after the other; only the store has a thread. `now` is the monotonic
+clock in milliseconds: setting the machine's clock changes nothing. The protocol object is the one the simulator runs.
+
+An error that a request causes goes to whoever asked. An effect that fails is reported, and the others are carried out
+(`carrying`). An exception inside the protocol is a defect, after which nothing in memory can be trusted: the node ends
+this *life*, hangs up on everybody, and begins another from what is on disk, as after a crash; clients and neighbours
+come back by themselves. Input that did this three times is set aside (`set_aside`). A node that cannot begin a life
+with what is on disk stays down and says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from siftcast.overlays.contract import Started, Stimulus
+from siftcast.runtimes.live.errors import LiveError
+from siftcast.runtimes.live.logs import Logger, make_log
+from siftcast.runtimes.live.node import descriptors
+from siftcast.runtimes.live.node.accepting import Acceptor, bind
+from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
+from siftcast.runtimes.live.node.greeting import Greeting
+from siftcast.runtimes.live.node.layout import number_of
+from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
+from siftcast.runtimes.live.node.line import NodeLine
+from siftcast.runtimes.live.node.memory import NodeMemory
+from siftcast.runtimes.live.node.rights import Guard
+from siftcast.runtimes.live.node.sessions import Session
+from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside
+from siftcast.runtimes.live.wire.addresses import parse_address
+from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
+from siftcast.runtimes.live.wire.frames import Failure, Hello
+
+_FAREWELL_S = 1.0
+_AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
+_CALM_S = 60.0
+"""A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
+
+
+class Node:
+    """One node. Make it inside a running loop, `start` it, and `stop` it."""
+
+    def __init__(
+        self,
+        file: ConfigurationFile,
+        *,
+        log: Logger | None = None,
+        random: Random | None = None,
+        make_store: MakeStore | None = None,
+    ) -> None:
+        configuration = file.configuration
+        chosen = make_log(configuration.log.format, configuration.log.level) if log is None else log
+        incarnation = secrets.token_hex(4)
+        self.configuration = configuration
+        self.tally = Tally()
+        self._file = file
+        self._loop = asyncio.get_running_loop()
+        self._log: Logger = chosen.bind(node=configuration.node.name)
+        self._watch = Watch(self._loop, configuration.heartbeat.interval_ms)
+        self._outbox = Outbox(self._loop)
+        self._line = NodeLine(file, self._outbox, self._watch, self._log)
+        self._memory = NodeMemory(file, number_of(file), self._log)
+        self._set_aside = SetAside()
+        self._acceptor: Acceptor | None = None
+        self._connections: set[Connection] = set()
+        self._stopped = False
+        self._listens = False
+        self._restart: asyncio.Task[None] | None = None
+        self._wait_s = _AGAIN_MIN_S
+        self._lasting = Lasting(
+            file=file,
+            log=self._log,
+            outbox=self._outbox,
+            line=self._line,
+            memory=self._memory,
+            set_aside=self._set_aside,
+            tally=self.tally,
+            incarnation=incarnation,
+            random=Random(incarnation) if random is None else random,
+            make_store=make_store,
+            on_closed=self.closed,
+            on_defect=self._fail,
+        )
+        self.failed: asyncio.Future[None] = self._loop.create_future()
+        """Raises once the node cannot go on; never done otherwise."""
+        self.failed.add_done_callback(lambda future: future.cancelled() or future.exception())  # it may stay unasked
+        self.life = Life(self._lasting)
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    async def start(self, listener: socket.socket | None = None) -> None:
+        """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
+        self.life.open()
+        if listener is not None:
+            check_reach(self._file, listener.getsockname()[0])
+            sockets = [listener]
+        else:
+            host, port = parse_address(self.configuration.node.listen)
+            try:
+                sockets = await bind(host, port)
+            except OSError as error:
+                remedy = "choose another port as listen in [node], or 0 for one that is free"
+                raise LiveError(f"cannot listen on {host}:{port}: {error.strerror or error}; {remedy}") from None
+        self._acceptor = Acceptor(sockets, self.accept, self._line.server_tls, self._log)
+        self._line.bind(*self._acceptor.address)
+        self._listens = True
+        self._warn_of_descriptors()
+        self.life.peers.start()
+        self.life.tables.warm_up()
+        overlay = self.life.overlay
+        self._log.info("ready", address=self.address, scheme=overlay.scheme, nodes=len(overlay.names))
+
+    def _warn_of_descriptors(self) -> None:
+        room, wanted = descriptors.connections_max(), self.configuration.limits.connections_max
+        if room is not None and room < wanted:
+            self._log.warning(
+                "fewer connections than connections_max", connections=room, wanted=wanted, remedy=descriptors.REMEDY
+            )
+
+    async def stop(self) -> None:
+        """Stops listening, tells clients, hangs up, and writes what must be kept."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._restart is not None:
+            self._restart.cancel()
+            await asyncio.gather(self._restart, return_exceptions=True)
+        if self._acceptor is not None:
+            self._acceptor.close()
+        await self._end_life("the node stops")
+        self._watch.stop()
+        self._memory.save()
+        self._log.info("stopped", published=self.tally.published, deliveries=self.life.sessions.deliveries)
+
+    async def _end_life(self, reason: str) -> None:
+        """Hangs up on everybody, and closes the store after what it was given is written."""
+        await self.life.hang_up()
+        for connection in tuple(self._connections):
+            connection.send(Failure(0, "stopping", reason))
+            connection.close(reason)
+        self.life.carrier.stop()
+        await self._await_farewells()
+        await self.life.close()
+
+    def _fail(self, stimulus: Stimulus, error: Exception) -> None:
+        """The protocol is not to be trusted any more: ends this life, and begins another."""
+        if isinstance(stimulus, Started):  # whoever starts the node says what it is
+            raise error
+        times = self._set_aside.note(stimulus)
+        kind = type(stimulus).__name__
+        self._log.error("defect", error=f"{type(error).__name__}: {error}", stimulus=kind, times=times, exc_info=error)
+        if times == STOPS_MAX:
+            self._log.error("input set aside", stimulus=kind, times=times, content=repr(stimulus)[:SHOWN_MAX])
+        if self._restart is None and not self._stopped:
+            self._restart = self._loop.create_task(self._begin_again())
+
+    async def _begin_again(self) -> None:
+        calm = self._loop.time() - self.life.begun_at > _CALM_S
+        self._wait_s = _AGAIN_MIN_S if calm else min(2 * self._wait_s, _AGAIN_MAX_S)
+        await self._end_life("the node begins again after a defect")
+        await asyncio.sleep(self._wait_s)
+        try:
+            self.life = Life(self._lasting)
+            self.life.open()
+        except Exception as error:
+            self._log.error("stays down", error=str(error))
+            self.failed.set_exception(error)
+            return
+        finally:
+            self._restart = None
+        if self._listens:
+            self.life.peers.start()
+        self._log.warning("began again", after_s=self._wait_s)
+
+    async def _await_farewells(self) -> None:
+        """Lets what was sent go out; whoever does not read it in time is cut off."""
+        until = self._loop.time() + _FAREWELL_S
+        while self._connections and self._loop.time() < until:
+            await asyncio.sleep(0.001)
+        for connection in tuple(self._connections):
+            connection.abort("this node stops")
+        while self._connections:
+            await asyncio.sleep(0)
+
+    @property
+    def address(self) -> str:
+        """Where the node listens."""
+        return self._line.address()
+
+    @property
+    def url(self) -> str:
+        """What clients call."""
+        return f"{'siftcast' if self._line.tls is None else 'siftcasts'}://{self.address}"
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the node, for people."""
+        return self.life.describe()
+
+    # -- callers (`greeting.Door`) -------------------------------------------------------------------
+
+    def accept(self) -> Connection:
+        """The connection of someone who calls."""
+        return self._line.connection(lambda connection: Greeting(self, connection))
+
+    def opened(self, connection: Connection) -> None:
+        """Someone called; raises LiveError if there are too many."""
+        if self.life.down:
+            connection.abort("the node begins again")  # without words: whoever called tries again
+            return
+        limit, room = self.configuration.limits.connections_max, descriptors.connections_max()
+        if len(self._connections) >= limit:
+            said = f"the limit is {limit:,} (connections_max in [limits] of its configuration)"
+            raise LiveError(f"the node has {len(self._connections):,} connections; {said}")
+        if room is not None and len(self._connections) >= room:
+            raise LiveError(f"the node has {room:,} connections, and no room for more; {descriptors.REMEDY}")
+        self._connections.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """Someone who called is gone."""
+        self._connections.discard(connection)
+
+    def admit_peer(self, connection: Connection, hello: Hello) -> None:
+        """Takes another node in; raises Unauthorised or NetworkMismatch."""
+        self.life.peers.accept(connection, hello)
+
+    def admit(self, connection: Connection, hello: Hello) -> None:
+        """Takes a client in; raises Unauthorised, Refused if its name is too long, LiveError if it is one too many."""
+        access, sessions = self._line.access, self.life.sessions
+        rights = access.admit(hello, connection.address)
+        limits = access.limits_of(rights)
+        limits.check_name(hello.name)
+        limits.check_connections(lambda: sessions.count(rights.principal))
+        self.tally.sessions += 1
+        serial = f"{self.configuration.node.name}.{self._lasting.incarnation}.{self.tally.sessions}"
+        connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
+        connection.send(self._line.welcome())
+        name = hello.name or f"client-{self.tally.sessions}"
+        guard = Guard(rights, limits, self._log, name, connection.address)
+        connection.handler = Session(sessions, self.life, connection, name, serial, guard)
+        who = {"principal": rights.principal} if rights.principal else {}
+        self._log.info("client joined", client=name, address=connection.address, **who)
+
+
+async def serve(
+    file: ConfigurationFile,
+    stop: asyncio.Event,
+    *,
+    listener: socket.socket | None = None,
+    ready: Callable[[Node], None] | None = None,
+    log: Logger | None = None,
+) -> None:
+    """Runs a node until it is told to stop."""
+    node = Node(file, log=log)
+    try:
+        await node.start(listener)
+        if ready is not None:
+            ready(node)
+        told = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((told, node.failed), return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if node.failed.done():
+            node.failed.result()
+    finally:
+        await node.stop()
+
+
+def run(main: Any) -> Any:
+    """Runs a coroutine on the fastest loop there is here."""
+    try:
+        import uvloop
+    except ImportError:  # Windows has none
+        return asyncio.run(main)
+    return uvloop.run(main)

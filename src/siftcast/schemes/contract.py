@@ -1,0 +1,104 @@
+"""What a scheme says about itself, so that nothing that runs it must know it by name.
+
+    options ──▶ configure ──▶ plan(ground, options) ──▶ nodes(plan, options, tables) ──▶ a protocol for each node
+                                     └──▶ contacts(plan, node)      whom it may have to send something
+
+A scheme is stateless: everything about one network is in its options and its plan. Runtimes hand plans through and
+never look inside; what they show of a network (`edges`) they ask for.
+
+To add a scheme: write its protocol in `overlays/protocols`, and a file here that ends in `SCHEME = …` and is named as
+the scheme is, with `_` for `-`. `examples` names the options that the conformance suite tries. See
+docs/adding-a-scheme.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeVar
+
+from siftcast.model.errors import SiftcastError
+from siftcast.overlays.contract import NodeId, Protocol
+from siftcast.overlays.durability import forgotten_messages
+from siftcast.overlays.tables import TableFactory
+from siftcast.schemes.ground import Ground
+
+Factory = Callable[[NodeId], Protocol]
+Options = TypeVar("Options")
+Plan = TypeVar("Plan")
+
+
+class SchemeError(SiftcastError):
+    """There is no scheme of this name, or it has no such option, or it cannot be laid out so."""
+
+    code = "scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """Nothing to choose."""
+
+
+class Scheme(ABC, Generic[Options, Plan]):
+    """A named way of delivering events."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    protocol: ClassVar[type[Protocol]]
+    options: Options
+    """The defaults: a frozen dataclass that checks itself, whose fields are the options."""
+    simulated_only: ClassVar[str] = ""
+    """Why it does not run on sockets; empty if it does."""
+    needs_schema: ClassVar[bool] = False
+    """Whether it divides the content, and so must know its schema."""
+    sends_once: ClassVar[bool] = True
+    """Whether no node is sent an event twice by messages of one kind."""
+    examples: ClassVar[tuple[Mapping[str, object], ...]] = (MappingProxyType({}),)
+    """Options that the conformance suite tries."""
+
+    @abstractmethod
+    def plan(self, ground: Ground, options: Options) -> Plan:
+        """Lays the scheme out on a network; raises ValueError or SchemeError where it cannot."""
+
+    @abstractmethod
+    def nodes(self, plan: Plan, options: Options, tables: TableFactory) -> Factory:
+        """Makes the protocol of each node."""
+
+    @abstractmethod
+    def contacts(self, plan: Plan, node: NodeId) -> tuple[NodeId, ...]:
+        """Whom a node may have to send something, ascending."""
+
+    def edges(self, plan: Plan, nodes: Iterable[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
+        """The links of the overlay, for pictures."""
+        pairs = {(min(node, other), max(node, other)) for node in nodes for other in self.contacts(plan, node)}
+        return tuple(sorted(pairs))
+
+    def advertises(self, options: Options) -> bool:
+        """Whether publishers must say beforehand what they publish."""
+        return False
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether a durable node can run it: all that its control messages say can be remembered."""
+        return not forgotten_messages(self.protocol)
+
+    def configure(self, changes: Mapping[str, object]) -> Options:
+        """The options with some of them changed; unknown names and bad values raise `SchemeError`."""
+        fields: Any = self.options
+        known = {each.name: type(getattr(self.options, each.name)) for each in dataclasses.fields(fields)}
+        for name, value in changes.items():
+            if name not in known:
+                listed = ", ".join(known) or "none"
+                raise SchemeError(f"scheme '{self.name}' has no option '{name}' (options: {listed})")
+            if type(value) is not known[name] and not (known[name] is float and type(value) is int):
+                raise SchemeError(
+                    f"option '{name}' of scheme '{self.name}' is of type {known[name].__name__}: {value!r}"
+                )
+        try:
+            changed: Options = dataclasses.replace(fields, **changes)
+        except ValueError as error:
+            raise SchemeError(f"scheme '{self.name}': {error}") from None
+        return changed

@@ -1,0 +1,23 @@
+"""The scheme `ideal-multicast`: matched at the publisher, carried by the network's own multicast."""
+
+from siftcast.overlays.delivery import NetworkMulticast
+from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.tables import TableFactory
+from siftcast.schemes.contract import Factory, NoOptions
+from siftcast.schemes.tree_plan import TreePlan, TreeScheme
+
+
+class IdealMulticast(TreeScheme[NoOptions]):
+    """The yardstick that no overlay reaches: routers multiply each event for exactly those who want it."""
+
+    name = "ideal-multicast"
+    description = "matched at the publisher, network multicast"
+    protocol = MatchFirst
+    options = NoOptions()
+    simulated_only = "it needs a network that multiplies messages"
+
+    def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
+        return lambda node: MatchFirst(node, plan.links(node), tables, NetworkMulticast())
+
+
+SCHEME = IdealMulticast()

@@ -1,0 +1,72 @@
+"""The plan of schemes that run on one tree, or on a graph around it.
+
+The tree is what people wrote down, or the minimum spanning tree of the latencies. A graph has, beside the tree, the
+shortest links of each server that it lacks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic
+
+import numpy as np
+
+from siftcast.overlays.contract import NodeId
+from siftcast.overlays.links import Links, SourceTreeLinks, TreeLinks
+from siftcast.schemes.contract import Options, Scheme
+from siftcast.schemes.ground import Ground
+from siftcast.space import SourceTrees, Tree
+
+_LENGTH_MIN_MS = 1e-6  # a graph wants positive lengths, and servers on one router may be 0 ms apart
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """A tree, and perhaps a graph around it."""
+
+    tree: Tree
+    graph: SourceTrees | None = None
+
+    def links(self, node: NodeId) -> Links:
+        """A node's view of the graph if there is one, else of the tree."""
+        return TreeLinks.of(self.tree, node) if self.graph is None else SourceTreeLinks.of(self.graph, node)
+
+
+def plan_tree(ground: Ground, *, further_links: int = 0) -> TreePlan:
+    """The tree of a network, with so many further links per server."""
+    tree = ground.tree if ground.tree is not None else _spanning_tree(ground)
+    return TreePlan(tree, graph_around(tree, ground.latencies_ms, further_links) if further_links else None)
+
+
+def _spanning_tree(ground: Ground) -> Tree:
+    if len(ground.places) == 1:
+        return Tree((0,), ())
+    from siftcast.planning.spanning_trees import minimum_spanning_tree  # a node alone loads no planner
+
+    return minimum_spanning_tree(ground.latencies_ms)
+
+
+def graph_around(
+    tree: Tree, latencies_ms: np.ndarray[tuple[int, int], np.dtype[np.float64]], links: int
+) -> SourceTrees:
+    """A tree with the shortest `links` further links of each server."""
+    latencies = np.minimum(latencies_ms, latencies_ms.T)
+    lengths = {edge: max(_LENGTH_MIN_MS, float(latencies[edge])) for edge in tree.edges}
+    for node in tree.nodes:
+        added = 0
+        for other in np.argsort(latencies[node], kind="stable").tolist():
+            edge = min(node, other), max(node, other)
+            if other != node and edge not in lengths and added < links:
+                lengths[edge] = max(_LENGTH_MIN_MS, float(latencies[edge]))
+                added += 1
+    return SourceTrees.shortest(lengths, nodes=tree.nodes)
+
+
+class TreeScheme(Scheme[Options, TreePlan], Generic[Options]):
+    """A scheme whose nodes talk to their neighbours in a tree."""
+
+    def plan(self, ground: Ground, options: Options) -> TreePlan:
+        return plan_tree(ground)
+
+    def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
+        return tuple(sorted(plan.links(node).neighbours))
