@@ -2,8 +2,8 @@
 
 Both end with the same columns in Arrow's memory, in one thread, and the rows are compared in the run that times them.
 DuckDB is told the types of the columns; Siftcast finds them, block by block, unless the case has a schema. One JSON
-file has a bad line in every thousand, which Siftcast rejects with its reason and DuckDB, told to ignore errors, reads as nulls. At last the whole of
-`siftcast match`, from files to matches.
+file has a bad line in every thousand, which Siftcast rejects with its reason and DuckDB, told to ignore errors, reads
+as nulls. At last the whole of `siftcast match`, from files to matches.
 """
 
 from __future__ import annotations
