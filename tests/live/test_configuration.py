@@ -100,15 +100,16 @@ def test_nodes_of_one_network_lay_out_the_same() -> None:
     files = [parse_configuration(f'[node]\nname = "{name}"\n' + THREE) for name in "abc"]
     overlays = [lay_out(file, Matcher) for file in files]
     assert len({overlay.digest for overlay in overlays}) == 1
-    assert [overlay.number for overlay in overlays] == [0, 1, 2]
+    by_node = {overlay.node: overlay for overlay in overlays}
+    assert len(by_node) == 3
+    assert [overlay.names[overlay.node] for overlay in overlays] == ["a", "b", "c"]
     for overlay in overlays:
         for other in overlay.contacts:
-            assert overlay.number in overlays[other].contacts
+            assert overlay.node in by_node[other].contacts
 
 
 def test_links_decide_whom_a_node_talks_to() -> None:
     links = '[overlay]\nlinks = [["a", "b"], ["b", "c"]]\n'
-    found = [
-        lay_out(parse_configuration(f'[node]\nname = "{name}"\n{links}{THREE}'), Matcher).contacts for name in "abc"
-    ]
-    assert found == [(1,), (0, 2), (1,)]
+    overlays = [lay_out(parse_configuration(f'[node]\nname = "{name}"\n{links}{THREE}'), Matcher) for name in "abc"]
+    found = [{overlay.names[other] for other in overlay.contacts} for overlay in overlays]
+    assert found == [{"b"}, {"a", "c"}, {"b"}]

@@ -303,7 +303,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, name: str, is_poison: Callable[[Stim
     before = Durable.handle
 
     def handle(self: Durable, stimulus: Stimulus, now: float) -> Any:
-        if self._name == name and is_poison(stimulus):
+        if self._roster.name(self._node) == name and is_poison(stimulus):
             stops.append(1)
             raise Injected("poison")
         return before(self, stimulus, now)

@@ -54,8 +54,8 @@ async def chain(scheme: str = "filter-based") -> AsyncIterator[tuple[list[Node],
             nodes.append(node)
         await until(lambda: not any(node.life.peers.missing for node in nodes))
         buses = [
-            await stack.enter_async_context(siftcast.connect(url_of(node), name=f"at {node.life.overlay.names[place]}"))
-            for place, node in enumerate(nodes)
+            await stack.enter_async_context(siftcast.connect(url_of(node), name=f"at {name}"))
+            for name, node in zip("abc", nodes, strict=True)
         ]
         yield nodes, buses
 

@@ -102,8 +102,9 @@ class Caller:
     """Calls a node as one of its neighbours, by hand."""
 
     def __init__(self, network: SmallNetwork, called: str, name: str, incarnation: str) -> None:
-        digest = network.nodes[called].life.peers.hello(0).network
-        self._hello = Hello(VERSION, "node", name, "", digest, incarnation, called)
+        overlay = network.nodes[called].life.overlay
+        identity = next(node for node, each in overlay.names.items() if each == name)
+        self._hello = Hello(VERSION, "node", name, "", overlay.digest, incarnation, called, VERSION, identity)
         self._port = network.port(called)
         self.answers = True
         self.heard: list[Frame] = []

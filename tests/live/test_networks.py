@@ -16,6 +16,8 @@ import siftcast
 from siftcast import Event
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.live.local_network import LocalNetwork
+from siftcast.runtimes.live.node.configuration import MemberSpec
+from siftcast.runtimes.live.node.identity import listed_identity
 from siftcast.runtimes.live.node.node import run
 from siftcast.runtimes.live.node.recording import merge_traces
 from siftcast.runtimes.sim import ScenarioRun, execute, parse_scenario, prepare, replay
@@ -108,7 +110,9 @@ def test_a_live_network_delivers_what_the_simulator_delivers(
     verdict = exactly_once(trace, settle_ms=0)
     assert verdict.ok, verdict.violations[:3]
     assert sum(deliveries_of(trace).values()) == sum(expected.values())
-    replayed = replay(trace, prepared(scheme, options).simulation)
+    members = [MemberSpec(name=name, address="") for name in network.names]
+    places = {listed_identity("siftcast", member): place for place, member in enumerate(members)}
+    replayed = replay(trace, prepared(scheme, options).simulation, places)
     assert deliveries_of(replayed) == deliveries_of(trace)
 
 

@@ -35,7 +35,7 @@ async def test_all_that_a_node_makes_is_for_its_account_only(tmp_path: Path) -> 
         await bus.publish({"value": 1}, durable=True)
         found = modes(tmp_path / "var")
         assert found == {
-            "var": 0o700, "kept": 0o700, MAIN: 0o600, f"{MAIN}-wal": 0o600, "store.tail": 0o600
+            "var": 0o700, "kept": 0o700, "identity": 0o600, MAIN: 0o600, f"{MAIN}-wal": 0o600, "store.tail": 0o600
         }  # fmt: skip
     trace = modes(tmp_path / "var" / "trace")
     assert trace.pop("trace") == 0o700

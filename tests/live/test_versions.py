@@ -12,14 +12,14 @@ import pytest
 import siftcast
 from siftcast.runtimes.live.client.bus import parse_url
 from siftcast.runtimes.live.errors import VersionError
-from siftcast.runtimes.live.wire.frames import VERSION, Hello, encode_frame
-from siftcast.runtimes.live.wire.framing import is_version_1
+from siftcast.runtimes.live.wire.frames import VERSION, Failure, Hello, Welcome, encode_frame
+from siftcast.runtimes.live.wire.framing import framed, is_version_1
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 from tests.live.small_networks import small_network
 from tests.live.test_connection import joined
 from tests.live.test_damaged_frames import flipped
-from tests.live.wire import HEADER_BYTES
+from tests.live.wire import HEADER_BYTES, frames_in
 
 
 def version_1(*fields: object) -> bytes:
@@ -100,3 +100,38 @@ def test_a_damaged_hello_is_not_taken_for_version_1() -> None:
     assert is_version_1(HELLOS["a client"][:HEADER_BYTES])
     for bit in range(8 * HEADER_BYTES):
         assert not is_version_1(flipped(header, bit))
+
+
+def hello_of(role: str, version: int, oldest: int | None) -> bytes:
+    """A Hello as an end that speaks these versions writes it; one of version 2 knows no `oldest`."""
+    fields = [1, version, role, "old", "", "", "", ""] + ([] if oldest is None else [oldest])
+    return framed(msgspec.msgpack.encode(fields))
+
+
+@pytest.mark.parametrize(
+    ("role", "version", "oldest", "agreed"),
+    [
+        ("client", 2, None, 2),
+        ("client", 3, 2, 3),
+        ("client", 4, 3, 3),
+        ("client", 4, 4, None),
+        ("node", 2, None, None),
+        ("client", 1, None, None),
+    ],
+)
+@on_loop
+async def test_two_ends_agree_on_the_newest_version_that_both_speak(
+    role: str, version: int, oldest: int | None, agreed: int | None
+) -> None:
+    async with running() as node:
+        reader, writer = await asyncio.open_connection(*parse_url(url_of(node)))
+        writer.write(hello_of(role, version, oldest))
+        (answer, *_) = frames_in(await reader.read(10_000))
+        if agreed is None:
+            assert isinstance(answer, Failure)
+            assert answer.code == VersionError.code
+            assert f"not {version}" in answer.message
+        else:
+            assert isinstance(answer, Welcome)
+            assert answer.version == agreed
+        writer.close()

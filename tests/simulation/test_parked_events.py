@@ -9,7 +9,6 @@ from siftcast.model import Event
 from siftcast.overlays.durability import Settings
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.order import Landings
-from siftcast.overlays.durability.roster import Roster
 from siftcast.runtimes.sim.checkers import durable_delivery, progress
 from tests.simulation.durable_network import CALM, ROUGH, START_MS, build, make_trouble
 
@@ -68,7 +67,7 @@ def test_nothing_stays_parked_once_links_are_up(seed):
 
 def test_releasing_many_of_one_publisher_needs_no_recursion_and_no_second_look():
     ledger = Ledger()
-    landings = Landings(ledger, 0, Roster())
+    landings = Landings(ledger, 0)
     first, _ = landings.begin_own("p", "way a")
     landings.charge(first, [(1, 1)])
     tickets = []

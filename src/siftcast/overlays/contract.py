@@ -41,15 +41,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from siftcast.model import Event, Subscription
 
-NODE_NUMBER = "node number"
-NodeId = Annotated[int, NODE_NUMBER]
-"""Nodes are numbered; a runtime that knows them by name keeps the list. The mark lets a codec write names instead."""
+NodeId = int
+"""Who a node is: a number of 63 bits that is its own for good; in the simulator 0 … n-1. What is stored or sent names
+nodes by it. Names are for people, and addresses are the runtime's affair."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

@@ -37,8 +37,6 @@ class RoutingMessage(Message, frozen=True, gc=False):
     """Stands on disk, so it must not change; the same for all messages about one kind of table."""
     restates: ClassVar[bool] = False
     """Whether it can name all rows of a table."""
-    table_of_node: ClassVar[bool] = False
-    """Whether the first number of a table's key is that of a node."""
 
     @property
     def row_change(self) -> RowChange:

@@ -2,21 +2,21 @@
 
 A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
 same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
-event is the bytes it came in, a filter is its text, a message inside a message is a message again, and, for a codec
-that is given names, the number of a node is its name. Everything else is what msgspec makes of it, checked when it is
-read. So a new scheme needs nothing here, as long as its messages are made of these.
+event is the bytes it came in, a filter is its text, and a message inside a message is a message again. Everything else
+is what msgspec makes of it, checked when it is read. So a new scheme needs nothing here, as long as its messages are
+made of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from siftcast.model import DataError, Event, Filter, FilterLimits, SiftcastError
-from siftcast.overlays.contract import NODE_NUMBER, Message, NodeId
+from siftcast.overlays.contract import Message
 from siftcast.overlays.wire_events import EventLimits, decode_event, encode_event
 
 Convert = Callable[[Any], Any]
@@ -24,24 +24,10 @@ _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
 """Nodes merge and cut filters of clients, and what they make of them may be larger than what a client may send."""
 
 
-class NodeNames(Protocol):
-    """Names of nodes, where numbers do not last."""
-
-    def name(self, number: NodeId) -> str: ...
-
-    def number(self, name: str) -> NodeId: ...
-
-
 class MessageCodec:
-    """Writes and reads the messages of one scheme; with names, nodes are written by name."""
+    """Writes and reads the messages of one scheme."""
 
-    def __init__(
-        self,
-        messages: Sequence[type[Message]],
-        event_limits: EventLimits | None = None,
-        names: NodeNames | None = None,
-    ) -> None:
-        self.names = names
+    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits | None = None) -> None:
         self._limits = event_limits
         self._encode = msgspec.msgpack.Encoder().encode
         self._shapes = {kind: _Shape(kind, self) for kind in messages}
@@ -79,7 +65,7 @@ class _Shape:
     """The fields of one message type, and how each is written and read."""
 
     def __init__(self, kind: type[Message], codec: MessageCodec) -> None:
-        hints = get_type_hints(kind, include_extras=True)
+        hints = get_type_hints(kind)
         names = kind.__struct_fields__
         forms = [_form(hints[name], codec) for name in names]
         self.name = kind.__name__
@@ -120,10 +106,6 @@ def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert 
     if isinstance(hint, type) and issubclass(hint, Message):
         return msgspec.Raw, codec.encode_nested, codec.decode
     parts = get_args(hint)
-    if get_origin(hint) is Annotated:
-        if NODE_NUMBER in hint.__metadata__ and codec.names is not None:
-            return str, codec.names.name, codec.names.number
-        return _form(parts[0], codec)
     if get_origin(hint) is tuple:
         if len(parts) == 2 and parts[1] is Ellipsis:
             inner, out, back = _form(parts[0], codec)

@@ -1,7 +1,10 @@
 """What a scheme says about itself, so that nothing that runs it must know it by name.
 
-    options ──▶ configure ──▶ plan(ground, options) ──▶ nodes(plan, options, tables) ──▶ a protocol for each node
-                                     └──▶ contacts(plan, node)      whom it may have to send something
+    options ──▶ configure ──▶ plan(ground, options) ──▶ assign(plan, nodes) ──▶ nodes(plan, options, tables)
+                                                              └──▶ contacts(plan, node)
+
+A plan is made of places 0 … n-1; `assign` puts the identities of nodes in their stead. In the simulator the identity of
+a node is its place. `nodes` makes a protocol for each node, `contacts` says whom it may have to send something.
 
 A scheme is stateless: everything about one network is in its options and its plan. Runtimes hand plans through and
 never look inside; what they show of a network (`edges`) they ask for.
@@ -15,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
@@ -62,6 +65,10 @@ class Scheme(ABC, Generic[Options, Plan]):
     @abstractmethod
     def plan(self, ground: Ground, options: Options) -> Plan:
         """Lays the scheme out on a network; raises ValueError or SchemeError where it cannot."""
+
+    def assign(self, plan: Plan, nodes: Sequence[NodeId]) -> Plan:
+        """The plan for real nodes: `nodes[place]` in place of each place. What is only simulated needs none."""
+        raise NotImplementedError(f"{self.name} runs in the simulator only: {self.simulated_only}")
 
     @abstractmethod
     def nodes(self, plan: Plan, options: Options, tables: TableFactory) -> Factory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -71,6 +72,9 @@ class KyraScheme(Scheme[KyraOptions, KyraLayout]):
             join_singletons=options.join_singletons,
             axis=cells.axis,
         )
+
+    def assign(self, plan: KyraLayout, nodes: Sequence[NodeId]) -> KyraLayout:
+        return plan.renamed(nodes)
 
     def nodes(self, plan: KyraLayout, options: KyraOptions, tables: TableFactory) -> Factory:
         reuse = Reuse.parse(options.reuse)

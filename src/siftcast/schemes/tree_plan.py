@@ -6,6 +6,7 @@ shortest links of each server that it lacks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -26,6 +27,10 @@ class TreePlan:
 
     tree: Tree
     graph: SourceTrees | None = None
+
+    def renamed(self, nodes: Sequence[NodeId]) -> TreePlan:
+        """The plan for nodes in place of places."""
+        return TreePlan(self.tree.renamed(nodes), None if self.graph is None else self.graph.renamed(nodes))
 
     def links(self, node: NodeId) -> Links:
         """A node's view of the graph if there is one, else of the tree."""
@@ -67,6 +72,9 @@ class TreeScheme(Scheme[Options, TreePlan], Generic[Options]):
 
     def plan(self, ground: Ground, options: Options) -> TreePlan:
         return plan_tree(ground)
+
+    def assign(self, plan: TreePlan, nodes: Sequence[NodeId]) -> TreePlan:
+        return plan.renamed(nodes)
 
     def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
         return tuple(sorted(plan.links(node).neighbours))

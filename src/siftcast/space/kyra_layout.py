@@ -14,7 +14,7 @@ Planning makes layouts (`plan_kyra`), the Kyra protocol runs on them; a layout t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from siftcast.space.content_space import ContentSpace
@@ -75,6 +75,19 @@ class KyraLayout:
                     raise ValueError(
                         f"the zones of servers {missing} overlap that of tree {tree}, which does not join them"
                     )
+
+    def renamed(self, names: Sequence[int]) -> KyraLayout:
+        """The layout with `names[server]` in place of each server."""
+        cliques = tuple(
+            Clique(
+                tuple(names[member] for member in clique.members),
+                OwnedZones(clique.zones.partition, tuple(names[owner] for owner in clique.zones.owners)),
+                names[clique.outside],
+            )
+            for clique in self.cliques
+        )
+        trees = {number: tree.renamed(names) for number, tree in self.trees.items()}
+        return KyraLayout(cliques, self.tree_zones, trees, self.outside_tree.renamed(names))
 
     @property
     def space(self) -> ContentSpace:

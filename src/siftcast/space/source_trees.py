@@ -8,7 +8,7 @@ Cost: Dijkstra's algorithm once for each node, O(n · m log n); meant for overla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -37,6 +37,16 @@ class SourceTrees:
             cost[a, b] = cost[b, a] = (length, 1 << number)
         parents = {source: _parents(source, joined, cost) for source in joined}
         return cls({node: tuple(others) for node, others in joined.items()}, parents)
+
+    def renamed(self, names: Sequence[int]) -> SourceTrees:
+        """The graph with `names[node]` in place of each node."""
+        return SourceTrees(
+            {names[node]: tuple(names[other] for other in others) for node, others in self.neighbours.items()},
+            {
+                names[source]: {names[node]: names[before] for node, before in parents.items()}
+                for source, parents in self.parents.items()
+            },
+        )
 
     def children(self, node: int) -> dict[int, tuple[int, ...]]:
         """For each source, the neighbours to which this node passes on what the source sent."""

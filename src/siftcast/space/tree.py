@@ -9,7 +9,7 @@ Cost: O(nodes) to make, to root and to span.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 
@@ -30,6 +30,10 @@ class Tree:
             )
         if len(self.parents(self.nodes[0])) != len(self.nodes):
             raise ValueError("the edges close a loop and do not reach every node")
+
+    def renamed(self, names: Sequence[int]) -> Tree:
+        """The tree with `names[node]` in place of each node."""
+        return Tree([names[node] for node in self.nodes], [(names[a], names[b]) for a, b in self.edges])
 
     @cached_property
     def neighbours(self) -> dict[int, tuple[int, ...]]:

@@ -39,6 +39,7 @@ spill_bytes_max = 67108864      # so much may wait on disk
 interval_ms = 5000.0            # three missed ones end a connection
 
 [overlay]                       # the same for all nodes of a network
+network = "siftcast"            # what the network is called; two of different names do not mix
 scheme = "filter-based"         # siftcast schemes lists them, with their options
 # schema = "schema.toml"        # for schemes that divide the content: with a domain for the attribute to cut
 # links = [["node", "other"]]   # the tree that joins the nodes; left out: one that suits the regions
@@ -49,6 +50,7 @@ scheme = "filter-based"         # siftcast schemes lists them, with their option
 # name = "node"
 # address = "127.0.0.1:7007"
 # region = "here"               # nodes of one region are near each other
+# id = 4729581942038695057      # who it is; left out: it follows from the names of network and node
 
 # [tls]                         # left out: nothing is encrypted
 # certificate = "node.pem"      # this node's certificate, and those up to its authority

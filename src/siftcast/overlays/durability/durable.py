@@ -86,7 +86,7 @@ class _Kept(Effect, frozen=True, gc=False):
 
 
 class Durable(Protocol):
-    """One node; `inner` is its part in a scheme, made afresh for each life. `roster` says who the nodes are on disk."""
+    """One node; `inner` is its part in a scheme, made afresh for each life. `roster` says who the others are."""
 
     def __init__(
         self, node: NodeId, inner: Protocol, settings: Settings = DEFAULTS, roster: Roster | None = None
@@ -94,17 +94,16 @@ class Durable(Protocol):
         check_memory(inner)
         roster = Roster() if roster is None else roster
         self.messages = (*inner.messages, *DURABLE_MESSAGES)  # type: ignore[misc]
-        self._name = roster.name(node)
+        self._node = node
         self._roster = roster
         self._inner = inner
         self._settings = settings
         self._ledger = Ledger()
-        self._landings = Landings(self._ledger, node, roster)
-        self._codec = MessageCodec(inner.messages, names=roster)
+        self._landings = Landings(self._ledger, node)
+        self._codec = MessageCodec(inner.messages)
         self._relaying = Relaying(
             self._ledger,
             self._codec,
-            roster,
             self._landings.is_released,
             window=settings.window,
             resend_ms=settings.resend_ms,
@@ -112,7 +111,7 @@ class Durable(Protocol):
         )
         self._queues = Queues(self._ledger, settings.ids_max)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
-        self._routing = RoutingMemory(self._ledger, node, roster, inner.messages)
+        self._routing = RoutingMemory(self._ledger, node, inner.messages)
         self._out: list[Effect] = []
         """Effects of this stimulus that wait until it is safe."""
         self._now_out: list[Effect] = []
@@ -261,14 +260,14 @@ class Durable(Protocol):
 
     def _restore(self, restored: Mapping[str, bytes], *, damaged: bool, nonce: int) -> Mapping[str, bytes]:
         """Takes up everything but queues and the scheme's own state; returns the records that are good."""
-        before = read_self(restored, self._name, damaged=damaged)
+        before = read_self(restored, self._node, self._roster, damaged=damaged)
         records: Mapping[str, bytes] = restored
         lineage = (1, nonce)
         if before is not None:
             records, gone = fit_to_network(restored, before, self._roster)
             for key in gone:
                 self._ledger.forget(key)
-            self._is_laid_out_otherwise = before.network != self._roster.network
+            self._is_laid_out_otherwise = before.layout != self._roster.layout
             if self._is_laid_out_otherwise:
                 self._now_out.append(Report("network was laid out otherwise before", {"records": len(gone)}))
             lineage, self._life = before.lineage, before.life
@@ -283,7 +282,10 @@ class Durable(Protocol):
         return records
 
     def _keep_self(self) -> None:
-        record = SelfRecord(FORMAT, self._name, self._roster.network, self._relaying.lineage, self._life)
+        roster, lineage = self._roster, self._relaying.lineage
+        record = SelfRecord(
+            FORMAT, self._node, roster.name(self._node), roster.network, roster.layout, lineage, self._life
+        )
         self._ledger.put(SELF, msgspec.msgpack.encode(record))
 
     def _introduce(self, peer: NodeId, now: float) -> None:
@@ -445,7 +447,7 @@ class Durable(Protocol):
     def _put_aside(self, sender: NodeId, content: Message) -> None:
         self._set_aside += 1
         key = f"aside/{self._life}/{self._set_aside}"
-        self._ledger.put(key, msgspec.msgpack.encode((self._roster.name(sender), self._codec.encode(content))))
+        self._ledger.put(key, msgspec.msgpack.encode((sender, self._codec.encode(content))))
 
     def _take_releases(self, sender: NodeId, stream: Lineage, numbers: tuple[int, ...], now: float) -> None:
         link = self._relaying.link(sender)

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.messages import Lineage
 from siftcast.overlays.durability.roster import Roster
 
-FORMAT = 2
-"""The form of all records of this package; 1 knew nodes and messages by their places in lists."""
+FORMAT = 3
+"""The form of all records of this package; 1 knew nodes by their places in lists, 2 by their names."""
 SELF = "self"
 _OF_A_LAYOUT = ("route", "inner")
 
@@ -27,13 +28,15 @@ class SelfRecord(msgspec.Struct, frozen=True, gc=False):
     """What a node keeps about itself."""
 
     format: int
-    node: str
+    node: NodeId
+    name: str
     network: str
+    layout: str
     lineage: Lineage
     life: int
 
 
-def read_self(records: Mapping[str, bytes], node: str, *, damaged: bool) -> SelfRecord | None:
+def read_self(records: Mapping[str, bytes], node: NodeId, roster: Roster, *, damaged: bool) -> SelfRecord | None:
     """The record of the last life, None for a first one; raises RestoreError if the records are another's."""
     if not records:
         return None
@@ -52,9 +55,15 @@ def read_self(records: Mapping[str, bytes], node: str, *, damaged: bool) -> Self
             "version that wrote it until nothing waits any more, or start with an empty data folder"
         )
     record = msgspec.msgpack.decode(records[SELF], type=SelfRecord)
+    if record.network != roster.network:
+        raise RestoreError(
+            f"the data folder belongs to node '{record.name}' of network '{record.network}', and this is network "
+            f"'{roster.network}'; give each node its own folder"
+        )
     if record.node != node:
         raise RestoreError(
-            f"the data folder belongs to node '{record.node}', and this is '{node}'; give each node its own folder"
+            f"the data folder belongs to node '{record.name}' with the identity {record.node}, and this is "
+            f"'{roster.name(node)}' with {node}; give each node its own folder, or name its identity as id in the list"
         )
     return record
 
@@ -66,21 +75,22 @@ def fit_to_network(
 
     Raises RestoreError if something waits that belongs to another layout.
     """
-    if before.network == roster.network:
+    if before.layout == roster.layout:
         return dict(records), []
     waiting = Counter(key.split("/", 2)[1] for key in records if key.startswith("outbox/"))
     parked = sum(key.startswith("duty/") for key in records)
     if waiting or parked:
-        listed = ", ".join(f"{count:,} for '{name}'" for name, count in sorted(waiting.items()))
+        named = sorted((roster.name(int(peer)), count) for peer, count in waiting.items())
+        listed = ", ".join(f"{count:,} for '{name}'" for name, count in named)
         raise RestoreError(
-            f"messages of the network as it was laid out before wait in the data folder of '{before.node}' "
+            f"messages of the network as it was laid out before wait in the data folder of '{before.name}' "
             f"({listed or f'{parked:,} that are not released'}); start the nodes with the former [overlay] until "
             "nothing waits (siftcast subscriptions shows it), then change it"
         )
     gone = [
         key
         for key in records
-        if (parts := key.split("/", 2))[0] in _OF_A_LAYOUT or (parts[0] == "link" and parts[1] not in roster)
+        if (parts := key.split("/", 2))[0] in _OF_A_LAYOUT or (parts[0] == "link" and int(parts[1]) not in roster)
     ]
     dropped = set(gone)
     return {key: data for key, data in records.items() if key not in dropped}, gone

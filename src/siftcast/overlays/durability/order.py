@@ -43,7 +43,6 @@ from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.event_log import EVENT_BYTES
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.messages import Ticket
-from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.wire_events import decode_event, encode_event
 
 Place = tuple[NodeId, int]
@@ -53,9 +52,9 @@ OWN: NodeId = -1
 
 
 class DutyRecord(msgspec.Struct, array_like=True):
-    """To whom a duty is owed (a neighbour by name, nobody for a publisher of this node), and what is parked with it."""
+    """To whom a duty is owed (a neighbour, or OWN for a publisher of this node), and what is parked with it."""
 
-    peer: str
+    peer: NodeId
     number: int
     publisher: str
     sequence: int
@@ -112,13 +111,12 @@ class _Line:
 class Landings:
     """What has not landed, and what is parked until it has. `outcomes` is what follows, for the owner to take."""
 
-    def __init__(self, ledger: Ledger, node: NodeId, roster: Roster) -> None:
+    def __init__(self, ledger: Ledger, node: NodeId) -> None:
         self.outcomes: list[Outcome] = []
         self.released = 0
         """How many parked events have gone into the queues so far."""
         self._ledger = ledger
         self._node = node
-        self._roster = roster
         self._duties: dict[int, _Duty] = {}
         self._own: dict[str, _Line] = {}
         self._parked: dict[str, list[tuple[int, int]]] = {}  # heaps of (sequence, duty) with a parked event
@@ -138,7 +136,7 @@ class Landings:
             if key.startswith("duty/"):
                 number = int(key[5:])
                 record = msgspec.msgpack.decode(data, type=DutyRecord)
-                self._duties[number] = _Duty(record, self._roster.number(record.peer) if record.peer else OWN)
+                self._duties[number] = _Duty(record, record.peer)
                 self._last = max(self._last, number)
         for number, place in waiting:
             self._last = max(self._last, number)
@@ -176,22 +174,20 @@ class Landings:
 
     def begin_own(self, source: str, way: str) -> tuple[int, Ticket | None]:
         """A duty for an event of a publisher of this node, and its ticket if it must be parked."""
-        publisher = f"{self._roster.name(self._node)}:{source}"
+        publisher = f"{self._node}:{source}"
         # Whatever follows a parked event is parked too, so the last one that is not done speaks for all.
         line = self._own.get(publisher)
         last = None if line is None else self._duties[next(reversed(line.duties.values()))].record
         parked = last is not None and (last.parked or last.way != way)
         self._sequence += 1
-        number = self._begin(OWN, DutyRecord("", 0, publisher, self._sequence, way, parked))
+        number = self._begin(OWN, DutyRecord(OWN, 0, publisher, self._sequence, way, parked))
         return number, (publisher, self._sequence) if parked else None
 
     def begin(self, place: Place, ticket: Ticket | None) -> int:
         """A duty for a relay of a neighbour."""
         publisher, sequence = ticket or ("", 0)
         peer, number = place
-        return self._begin(
-            peer, DutyRecord(self._roster.name(peer), number, publisher, sequence, "", ticket is not None)
-        )
+        return self._begin(peer, DutyRecord(peer, number, publisher, sequence, "", ticket is not None))
 
     def _begin(self, peer: NodeId, record: DutyRecord) -> int:
         self._last += 1

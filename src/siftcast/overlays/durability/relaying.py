@@ -37,7 +37,6 @@ from siftcast.overlays.durability.messages import (
     is_behind,
 )
 from siftcast.overlays.durability.order import Place
-from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.durability.runs import joined, minus, numbers_in, sound
 from siftcast.overlays.durability.streams import Outgoing
 from siftcast.overlays.wire_messages import MessageCodec
@@ -67,7 +66,6 @@ class Relaying:
         self,
         ledger: Ledger,
         codec: MessageCodec,
-        roster: Roster,
         is_released: Callable[[int], bool],
         *,
         window: int,
@@ -81,7 +79,6 @@ class Relaying:
         self._nonce = 0
         self._ledger = ledger
         self._codec = codec
-        self._roster = roster
         self._is_released = is_released
         self._window = window
         self._resend_ms = resend_ms
@@ -96,11 +93,11 @@ class Relaying:
         for key, data in records.items():
             room, _, rest = key.partition("/")
             if room == "link":
-                peer = self._roster.number(rest)
+                peer = int(rest)
                 self.links[peer] = Link.restored(peer, data)
             elif room == "outbox":
                 name, _, place = rest.partition("/")
-                boxes.append((self._roster.number(name), int(place), data))
+                boxes.append((int(name), int(place), data))
         duties = []
         for peer, number, data in sorted(boxes):
             duty, ticket, content = msgspec.msgpack.decode(data, type=tuple[int, Ticket | None, bytes])
@@ -161,7 +158,7 @@ class Relaying:
         return number
 
     def _box(self, peer: NodeId, number: int) -> str:
-        return f"outbox/{self._roster.name(peer)}/{number}"
+        return f"outbox/{peer}/{number}"
 
     def release(self, places: Iterable[Place]) -> None:
         """Tells neighbours that what was relayed to them may be queued; said again until they have answered for it."""
@@ -238,7 +235,7 @@ class Relaying:
             self.out.append(SendMessage(Release(link.stream_out, numbers), (link.peer,)))
 
     def _keep(self, link: Link) -> None:
-        key = f"link/{self._roster.name(link.peer)}"
+        key = f"link/{link.peer}"
         self._ledger.later(key, lambda: self._ledger.put(key, link.record()))
 
     # -- receiving -------------------------------------------------------------------------------------

@@ -1,40 +1,30 @@
-"""Who the nodes are, for what is kept: on disk a node is its name, never its place in a list.
+"""Who the nodes of a network are, as far as durability must know: which there are, and what people call them.
 
-A list of nodes may be written down in another order, grow or shrink between two lives of a node. Numbers are places in
-that list and mean nothing later; so records, and the messages inside them, name nodes. `network` says which layout the
-numbers of routes and trees belong to.
+Records on disk name nodes by their identities, which never change. The list may: it grows and shrinks between two lives
+of a node. `network` is the name of the network, `layout` a digest of how it is laid out, to which routes and messages
+that wait belong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from siftcast.model import DataError
 from siftcast.overlays.contract import NodeId
 
 
 class Roster:
-    """Names by number and numbers by name; without a list, names are the numbers themselves."""
+    """The nodes of a network by identity; without a list, any node may be one, and is called by its number."""
 
-    __slots__ = ("_names", "_numbers", "network")
+    __slots__ = ("_names", "layout", "network")
 
-    def __init__(self, names: Sequence[str] | None = None, network: str = "") -> None:
+    def __init__(self, names: Mapping[NodeId, str] | None = None, *, network: str = "", layout: str = "") -> None:
         self.network = network
-        self._names = None if names is None else tuple(names)
-        self._numbers = {} if names is None else {name: number for number, name in enumerate(names)}
+        self.layout = layout
+        self._names = names
 
-    def name(self, number: NodeId) -> str:
-        """The name of a node."""
-        return str(number) if self._names is None else self._names[number]
+    def name(self, node: NodeId) -> str:
+        """What people call a node; its number, if it is no longer listed."""
+        return str(node) if self._names is None else self._names.get(node, str(node))
 
-    def number(self, name: str) -> NodeId:
-        """The number of a node; raises DataError if there is none of this name now."""
-        if self._names is None:
-            return int(name)
-        try:
-            return self._numbers[name]
-        except KeyError:
-            raise DataError(f"there is no node '{name}' in the network now") from None
-
-    def __contains__(self, name: str) -> bool:
-        return self._names is None or name in self._numbers
+    def __contains__(self, node: NodeId) -> bool:
+        return self._names is None or node in self._names

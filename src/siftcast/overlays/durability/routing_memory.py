@@ -1,7 +1,7 @@
 """What neighbours announced, kept so that a node that restarts does not route on empty tables.
 
 A control message changes rows of a table: it puts some, removes some, or (`anew`) names all there are. The rows are
-kept one record each, `route/sender/kind/table/id`, with nodes by their names; on restart each table is handed to the
+kept one record each, `route/sender/kind/table/id`; on restart each table is handed to the
 fresh scheme as one message, as if the neighbour had just introduced itself. So what is kept grows with the routing
 state and not with its history.
 
@@ -25,7 +25,6 @@ from siftcast.overlays.contract import Message, MessageReceived, NodeId, Protoco
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import NotDurableError
 from siftcast.overlays.durability.ledger import Ledger
-from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.routing_rows import Entry, RoutingMessage, TableKey
 from siftcast.overlays.wire_messages import parse_filter
 
@@ -49,15 +48,14 @@ def check_memory(scheme: Protocol) -> None:
 class RoutingMemory:
     """The rows behind a node's routing tables."""
 
-    __slots__ = ("_ledger", "_node", "_restating", "_roster", "_tables")
+    __slots__ = ("_ledger", "_node", "_restating", "_tables")
 
-    def __init__(self, ledger: Ledger, node: NodeId, roster: Roster, messages: Sequence[type[Message]]) -> None:
+    def __init__(self, ledger: Ledger, node: NodeId, messages: Sequence[type[Message]]) -> None:
         self._ledger = ledger
         self._restating = {
             kind.table_kind: kind for kind in messages if issubclass(kind, RoutingMessage) and kind.restates
         }
         self._node = node
-        self._roster = roster
         self._tables: dict[_Place, dict[str, Entry]] = {}
 
     def __len__(self) -> int:
@@ -88,8 +86,7 @@ class RoutingMemory:
         for entry in entries:
             if table.get(entry[0]) != entry:
                 table[entry[0]] = entry
-                origin = self._roster.name(entry[2])
-                self._ledger.put(self._key(place, entry[0]), msgspec.msgpack.encode((str(entry[1]), origin)))
+                self._ledger.put(self._key(place, entry[0]), msgspec.msgpack.encode((str(entry[1]), entry[2])))
 
     def _remove(self, place: _Place, ids: tuple[str, ...] | list[str]) -> None:
         table = self._tables.get(place, {})
@@ -103,17 +100,13 @@ class RoutingMemory:
             if not key.startswith("route/"):
                 continue
             _, sender, kind, table, id = key.split("/", 4)
-            text, origin = msgspec.msgpack.decode(data, type=tuple[str, str])
-            place = self._roster.number(sender), kind, self._table_of(kind, table)
-            self._tables.setdefault(place, {})[id] = (id, parse_filter(text), self._roster.number(origin))
+            text, origin = msgspec.msgpack.decode(data, type=tuple[str, NodeId])
+            place = int(sender), kind, tuple(map(int, table.split(".")))
+            self._tables.setdefault(place, {})[id] = (id, parse_filter(text), origin)
         for (sender_, kind, table_), rows in self._tables.items():
             yield MessageReceived(sender_, self._restating[kind].restate(table_, tuple(rows.values())))
 
-    def _key(self, place: _Place, id: str) -> str:
+    @staticmethod
+    def _key(place: _Place, id: str) -> str:
         sender, kind, table = place
-        first = self._roster.name(table[0]) if self._restating[kind].table_of_node else str(table[0])
-        return f"route/{self._roster.name(sender)}/{kind}/{'.'.join((first, *map(str, table[1:])))}/{id}"
-
-    def _table_of(self, kind: str, text: str) -> TableKey:
-        first, *others = text.split(".")
-        return (self._roster.number(first) if self._restating[kind].table_of_node else int(first), *map(int, others))
+        return f"route/{sender}/{kind}/{'.'.join(map(str, table))}/{id}"

@@ -8,7 +8,9 @@ and are not repeated.
 
 from __future__ import annotations
 
-from siftcast.overlays.contract import PublishRequested, Stimulus, SubscribeRequested, UnsubscribeRequested
+from collections.abc import Mapping
+
+from siftcast.overlays.contract import NodeId, PublishRequested, Stimulus, SubscribeRequested, UnsubscribeRequested
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim.errors import SimulationError
 from siftcast.runtimes.sim.simulation import Simulation
@@ -16,9 +18,14 @@ from siftcast.runtimes.sim.simulation import Simulation
 _ASKED = ("subscribed", "unsubscribed", "published")
 
 
-def replay(trace: Trace, simulation: Simulation) -> Trace:
-    """Asks of a simulation what a trace says was asked, runs it until nothing is left to do, and returns its trace."""
+def replay(trace: Trace, simulation: Simulation, places: Mapping[NodeId, NodeId] | None = None) -> Trace:
+    """Asks of a simulation what a trace says was asked, runs it until nothing is left to do, and returns its trace.
+
+    `places` says which node of the simulation stands for each of a live network.
+    """
     rows = [row for row in trace.record_table().to_pylist() if row["kind"] in _ASKED]
+    if places is not None:
+        rows = [{**row, "node": places.get(row["node"], row["node"])} for row in rows]
     strangers = {row["node"] for row in rows} - simulation.protocols.keys()
     if strangers:
         raise SimulationError(f"the trace tells of nodes {sorted(strangers)}, which this simulation does not have")

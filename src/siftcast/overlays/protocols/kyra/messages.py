@@ -18,7 +18,6 @@ class Entrust(RoutingMessage, frozen=True, gc=False):
 
     table_kind: ClassVar[str] = "entrust"
     restates: ClassVar[bool] = True
-    table_of_node: ClassVar[bool] = True
 
     origin: NodeId
     entries: tuple[Entry, ...]

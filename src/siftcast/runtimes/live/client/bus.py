@@ -45,6 +45,7 @@ from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.reach import Reach, reach_of
 from siftcast.runtimes.live.wire.addresses import DEFAULT_PORT, is_loopback
 from siftcast.runtimes.live.wire.frames import (
+    OLDEST,
     VERSION,
     DeadLetters,
     Describe,
@@ -147,7 +148,7 @@ class Bus:
         """Deliveries that the node dropped because this client did not keep up."""
         self._dial = dial
         self._where = where
-        self._hello = Hello(VERSION, "client", name, token or "")
+        self._hello = Hello(VERSION, "client", name, token or "", oldest=OLDEST["client"])
         self._timeout_s = timeout_s
         ids = secrets.token_hex(6)
         self._publisher = Publisher(name, ids, self._present)

@@ -18,6 +18,7 @@ from siftcast.runtimes.live.errors import ConnectionLost, DamagedFrame, FrameErr
 from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import (
     FRAME_BYTES_MAX,
+    OLDEST,
     VERSION,
     AcknowledgeOffers,
     DeadLetters,
@@ -37,6 +38,7 @@ from siftcast.runtimes.live.wire.frames import (
     Welcome,
     encode_frame,
     publish_frame,
+    spoken,
 )
 from siftcast.runtimes.live.wire.framing import HEADER_BYTES
 from siftcast.runtimes.live.wire.tls import Dial
@@ -245,8 +247,8 @@ class ClientLink:
     def _receive_rare(self, frame: Frame) -> None:
         match frame:
             case Welcome(version):
-                if version != VERSION:
-                    raise VersionError(f"the node speaks version {version}, this client {VERSION}")
+                if not OLDEST["client"] <= version <= VERSION:
+                    raise VersionError(f"the node speaks version {version}, this client {spoken('client')}")
                 self.name = frame.name
                 if not self._welcome.done():
                     self._welcome.set_result(frame)

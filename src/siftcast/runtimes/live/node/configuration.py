@@ -100,9 +100,10 @@ class HeartbeatSpec(Spec, frozen=True, kw_only=True):
 
 
 class MemberSpec(Spec, frozen=True, kw_only=True):
-    """A node of the overlay. Nodes of one region are near each other."""
+    """A node of the overlay. Nodes of one region are near each other. `id` is its identity, if it has one already."""
 
     name: Name
+    id: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     address: str
     region: str = ""
 
@@ -110,6 +111,7 @@ class MemberSpec(Spec, frozen=True, kw_only=True):
 class OverlaySpec(Spec, frozen=True, kw_only=True):
     """The network this node is part of. All its nodes must say the same here."""
 
+    network: Name = "siftcast"
     scheme: str = DEFAULT_SCHEME
     options: dict[str, Any] = {}
     schema: str | None = None

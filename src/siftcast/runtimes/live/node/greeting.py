@@ -7,7 +7,7 @@ from typing import Protocol
 
 from siftcast.runtimes.live.errors import FrameError, VersionError
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import VERSION, Frame, Hello
+from siftcast.runtimes.live.wire.frames import OLDEST, VERSION, Frame, Hello, spoken
 
 _HELLO_WAIT_S = 10.0
 
@@ -43,8 +43,8 @@ class Greeting:
     def frame_received(self, frame: Frame) -> None:
         self._patience.cancel()
         match frame:
-            case Hello(version) if version != VERSION:
-                raise VersionError(f"this node speaks version {VERSION}, not {version}")
+            case Hello(version, role, oldest=oldest) if version < OLDEST[role] or (oldest or version) > VERSION:
+                raise VersionError(f"this node speaks version {spoken(role)}, not {version}")
             case Hello(_, "node"):
                 self._door.admit_peer(self._connection, frame)
             case Hello():

@@ -88,7 +88,7 @@ class Hops:
             self._rows.append((event, now_ms, what, others, message, names, count))
 
     def of(
-        self, event: str, nodes: Sequence[str], filter_of: Callable[[str], Filter | None]
+        self, event: str, nodes: Mapping[NodeId, str], filter_of: Callable[[str], Filter | None]
     ) -> list[Mapping[str, Any]]:
         """What happened to an event, in order, in words that can be sent; `filter_of` knows subscriptions by id."""
         return [

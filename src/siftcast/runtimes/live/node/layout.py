@@ -1,9 +1,10 @@
-"""From a configuration to a part in an overlay: numbers for names, a tree or plan, and whom to connect to.
+"""From a configuration to a part in an overlay: identities for names, a tree or plan, and whom to connect to.
 
-Nodes are numbered in the order of their names, and all nodes lay out the same network from the same list, in whatever
-order each of them writes it; a digest of it is exchanged when two of them meet. Where nobody has measured anything,
-nodes of one region are taken to be near, and all parts of the content to be wanted alike. What is kept on disk names
-nodes and the digest (`Roster`), so that a network that was laid out otherwise is noticed.
+All nodes lay out the same network from the same list, in whatever order each of them writes it: places in the plan are
+those in the order of the names, and identities (`identity`) then take their stead. A digest of the list is exchanged
+when two nodes meet. Where nobody has measured anything, nodes of one region are taken to be near, and all parts of the
+content to be wanted alike. What is kept on disk names the network and the digest (`Roster`), so that a network that
+was laid out otherwise is noticed.
 
 A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable
 nodes say to each other means nothing to the others, so it is part of the digest.
@@ -11,7 +12,7 @@ nodes say to each other means nothing to the others, so it is part of the digest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -26,6 +27,7 @@ from siftcast.overlays.contract import NodeId, Protocol
 from siftcast.overlays.durability import Durable, NotDurableError, Roster, Settings
 from siftcast.overlays.tables import TableFactory
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec, OverlaySpec
+from siftcast.runtimes.live.node.identity import identity_of, listed_identity
 from siftcast.schemes import Ground, Scheme, scheme, schemes
 from siftcast.space import Tree
 
@@ -37,20 +39,23 @@ _PLAN_SEED = 0  # all nodes must find the same plan
 class Overlay:
     """A node's part in a network."""
 
-    names: tuple[str, ...]
-    number: NodeId
-    addresses: tuple[str, ...]
+    node: NodeId
+    names: Mapping[NodeId, str]
+    addresses: Mapping[NodeId, str]
     scheme: str
     protocol: Protocol
     contacts: tuple[NodeId, ...]
     digest: str
 
 
-def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = False) -> Overlay:
+def lay_out(
+    file: ConfigurationFile, tables: TableFactory, identity: NodeId | None = None, *, durable: bool = False
+) -> Overlay:
     """A node's part in the network its configuration names, or in one of its own."""
     spec, members = file.configuration.overlay, _members(file)
-    names = tuple(member.name for member in members)
-    number = number_of(file)
+    own = identity_of(file) if identity is None else identity
+    nodes = _identities(file, members, own)
+    names = {node: member.name for node, member in zip(nodes, members, strict=True)}
     chosen, options = _configured(file)
     ground = Ground(
         np.array(_latencies_ms(members)),
@@ -60,25 +65,31 @@ def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = Fa
     )
     digest = _digest(spec, members, durable)
     try:
-        plan = chosen.plan(ground, options)
-        protocol = chosen.nodes(plan, options, tables)(number)
+        plan = chosen.assign(chosen.plan(ground, options), nodes)
+        protocol = chosen.nodes(plan, options, tables)(own)
         if durable:
             settings = Settings(kept_bytes_max=file.configuration.limits.kept_bytes_max)
-            protocol = Durable(number, protocol, settings, Roster(names, digest))
+            protocol = Durable(own, protocol, settings, Roster(names, network=spec.network, layout=digest))
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
         raise file.error(
             named_option("overlay.options", spec.options, str(error)), str(error) or "is too large"
         ) from None
-    addresses = tuple(member.address for member in members)
-    contacts = chosen.contacts(plan, number)
-    return Overlay(names, number, addresses, chosen.name, protocol, contacts, digest)
+    addresses = {node: member.address for node, member in zip(nodes, members, strict=True)}
+    return Overlay(own, names, addresses, chosen.name, protocol, chosen.contacts(plan, own), digest)
 
 
-def number_of(file: ConfigurationFile) -> NodeId:
-    """The number of the node that a configuration is for."""
-    return [member.name for member in _members(file)].index(file.configuration.node.name)
+def _identities(file: ConfigurationFile, members: Sequence[MemberSpec], own: NodeId) -> list[NodeId]:
+    """The identities of all nodes; raises ConfigurationError if two have the same."""
+    if not file.configuration.overlay.nodes:
+        return [own]
+    nodes = [listed_identity(file.configuration.overlay.network, member) for member in members]
+    for place, node in enumerate(nodes):
+        if nodes.index(node) != place:
+            pair = f"'{members[nodes.index(node)].name}' and '{members[place].name}'"
+            raise file.error("overlay.nodes", f"{pair} have the same identity {node}", "give each an id of its own")
+    return nodes
 
 
 def _members(file: ConfigurationFile) -> list[MemberSpec]:
@@ -149,7 +160,7 @@ def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> Schema | None:
 
 def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:
     """What two nodes of one network agree on; addresses may differ, as seen from different places."""
-    listed = [(each.name, each.region) for each in members]
+    listed = [(each.name, listed_identity(spec.network, each), each.region) for each in members]
     links = sorted(sorted(pair) for pair in spec.links)
-    shape = [spec.scheme, sorted(spec.options.items()), links, listed, durable]
+    shape = [spec.network, spec.scheme, sorted(spec.options.items()), links, listed, durable]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

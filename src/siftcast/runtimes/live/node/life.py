@@ -26,6 +26,7 @@ from siftcast.overlays.contract import (
     NOTHING,
     Effects,
     InputSetAside,
+    NodeId,
     PeerLost,
     Persisted,
     PersistFailed,
@@ -72,6 +73,7 @@ class Lasting:
     """What outlives a life and is lent to each."""
 
     file: ConfigurationFile
+    identity: NodeId
     log: Logger
     outbox: Outbox
     line: Line
@@ -104,7 +106,7 @@ class Life:
             self._store = lasting.make_store(self._report_written)
         elif data is not None:
             self._store = Store(data / "store.sqlite", self._report_written, self._log)
-        self.overlay = lay_out(file, self.tables.table, durable=self._store is not None)
+        self.overlay = lay_out(file, self.tables.table, lasting.identity, durable=self._store is not None)
         self.protocol = self.overlay.protocol
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
         self.peers = Peers(
@@ -127,7 +129,7 @@ class Life:
         self.inquiries = Inquiries(
             self._name,
             lasting.incarnation,
-            self.overlay.names,
+            tuple(self.overlay.names.values()),
             self.peers,
             frame_bytes_max=configuration.limits.frame_bytes_max,
             answer=self._answer,
@@ -241,10 +243,19 @@ class Life:
         found = self.sessions.filter_of(id)
         return found if found is not None or self._durable is None else self._durable.filter_of(id)
 
+    def _state(self) -> dict[str, Any]:
+        """What the protocol says about itself, with nodes by their names."""
+        state = dict(self.protocol.state())
+        if "peers_lost" in state:
+            state["peers_lost"] = [self.overlay.names.get(node, str(node)) for node in state["peers_lost"]]
+        return state
+
     def describe(self) -> dict[str, Any]:
         """Facts about the node, for people."""
         return {
             "node": self._name,
+            "identity": self.overlay.node,
+            "network": self._lasting.file.configuration.overlay.network,
             "address": self._lasting.line.address(),
             "scheme": self.overlay.scheme,
             "peers": self.peers.present,
@@ -256,7 +267,7 @@ class Life:
             "deliveries": self.sessions.deliveries,
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
-            "state": dict(self.protocol.state()),
+            "state": self._state(),
             "effects_failed": self.carrier.failed,
             "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 
+from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.certificates import node_tls
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
@@ -20,7 +21,7 @@ _TURN_S = 0.01
 class NodeLine:
     """Makes connections that are watched, and whose damage is logged."""
 
-    def __init__(self, file: ConfigurationFile, outbox: Outbox, watch: Watch, log: Logger) -> None:
+    def __init__(self, file: ConfigurationFile, identity: NodeId, outbox: Outbox, watch: Watch, log: Logger) -> None:
         both_ends = node_tls(file)
         self.access = Access(file, log)
         self.token = self.access.token
@@ -28,6 +29,7 @@ class NodeLine:
         """How this node checks whom it calls; None where nothing is encrypted."""
         self.server_tls: ssl.SSLContext | None = None if both_ends is None else both_ends.server
         self._configuration = file.configuration
+        self._identity = identity
         self._outbox = outbox
         self._watch = watch
         self._log = log
@@ -51,11 +53,13 @@ class NodeLine:
         """The rights of whoever says Hello; raises Unauthorised."""
         return self.access.admit(hello, address)
 
-    def welcome(self) -> Welcome:
-        """What this node answers to a Hello."""
+    def welcome(self, hello: Hello) -> Welcome:
+        """What this node answers to a Hello, in the newest version that both ends speak."""
         limits, name = self._configuration.limits, self._configuration.node.name
         interval_ms = self._configuration.heartbeat.interval_ms
-        return Welcome(VERSION, name, interval_ms, limits.frame_bytes_max, limits.event_bytes_max)
+        version = min(VERSION, hello.version)
+        sizes = limits.frame_bytes_max, limits.event_bytes_max
+        return Welcome(version, name, interval_ms, *sizes, self._identity)
 
     def bind(self, host: str, port: int) -> None:
         """The node listens there now."""

@@ -26,7 +26,7 @@ from siftcast.runtimes.live.node import descriptors
 from siftcast.runtimes.live.node.accepting import Acceptor, bind
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
 from siftcast.runtimes.live.node.greeting import Greeting
-from siftcast.runtimes.live.node.layout import number_of
+from siftcast.runtimes.live.node.identity import identity_of
 from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
@@ -57,6 +57,7 @@ class Node:
         configuration = file.configuration
         chosen = make_log(configuration.log.format, configuration.log.level) if log is None else log
         incarnation = secrets.token_hex(4)
+        identity = identity_of(file)
         self.configuration = configuration
         self.tally = Tally()
         self._file = file
@@ -64,8 +65,8 @@ class Node:
         self._log: Logger = chosen.bind(node=configuration.node.name)
         self._watch = Watch(self._loop, configuration.heartbeat.interval_ms)
         self._outbox = Outbox(self._loop)
-        self._line = NodeLine(file, self._outbox, self._watch, self._log)
-        self._memory = NodeMemory(file, number_of(file), self._log)
+        self._line = NodeLine(file, identity, self._outbox, self._watch, self._log)
+        self._memory = NodeMemory(file, identity, self._log)
         self._set_aside = SetAside()
         self._acceptor: Acceptor | None = None
         self._connections: set[Connection] = set()
@@ -75,6 +76,7 @@ class Node:
         self._wait_s = _AGAIN_MIN_S
         self._lasting = Lasting(
             file=file,
+            identity=identity,
             log=self._log,
             outbox=self._outbox,
             line=self._line,
@@ -239,7 +241,7 @@ class Node:
         self.tally.sessions += 1
         serial = f"{self.configuration.node.name}.{self._lasting.incarnation}.{self.tally.sessions}"
         connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
-        connection.send(self._line.welcome())
+        connection.send(self._line.welcome(hello))
         name = hello.name or f"client-{self.tally.sessions}"
         guard = Guard(rights, limits, self._log, name, connection.address)
         connection.handler = Session(sessions, self.life, connection, name, serial, guard)

@@ -1,6 +1,6 @@
 """The other nodes: calling them, hearing from them, and telling the protocol who is there.
 
-Of two nodes that must know each other the one with the higher number calls, so there is one connection a pair. It calls
+Of two nodes that must know each other the one whose name comes later calls, so a pair has one connection. It calls
 again after a wait that doubles from 50 ms to 5 s, with jitter so that a whole network does not call a node that
 came back at the same moment. When a connection stands, and each time it stands again, both ends tell their protocol
 `PeerFound`, and the scheme tells the other what it must know; when it breaks, `PeerLost`.
@@ -40,6 +40,7 @@ from siftcast.runtimes.live.node.rivals import Rivals
 from siftcast.runtimes.live.wire.addresses import parse_address
 from siftcast.runtimes.live.wire.connection import Connection, Handler
 from siftcast.runtimes.live.wire.frames import (
+    OLDEST,
     VERSION,
     Failure,
     Frame,
@@ -50,6 +51,7 @@ from siftcast.runtimes.live.wire.frames import (
     PeerQuestion,
     Welcome,
     encode_frame,
+    spoken,
 )
 from siftcast.runtimes.live.wire.tls import dial_tcp
 
@@ -73,7 +75,7 @@ class Line(Protocol):
 
     def admit(self, hello: Hello, address: str) -> Any: ...
 
-    def welcome(self) -> Welcome: ...
+    def welcome(self, hello: Hello) -> Welcome: ...
 
     def address(self) -> str: ...
 
@@ -109,6 +111,7 @@ class Peers:
         self._codec = MessageCodec(overlay.protocol.messages, event_limits)
         self._links: dict[NodeId, Connection] = {}
         self._rivals = Rivals(self._loop, log)
+        self._own_name = overlay.names[overlay.node]
         self._callers: list[asyncio.Task[None]] = []
         self._pings: dict[int, tuple[NodeId, float]] = {}
         self._ping_count = 0
@@ -116,7 +119,7 @@ class Peers:
     def start(self) -> None:
         """Calls everyone that this node is to call."""
         for number in self._overlay.contacts:
-            if number < self._overlay.number:
+            if self._overlay.names[number] < self._own_name:
                 self._callers.append(self._loop.create_task(self._call(number)))
 
     async def stop(self) -> None:
@@ -204,8 +207,10 @@ class Peers:
     def hello(self, number: NodeId) -> Hello:
         """What this node says first to a node that it calls."""
         overlay, token = self._overlay, self._line.token
-        own, called = overlay.names[overlay.number], overlay.names[number]
-        return Hello(VERSION, "node", own, token, overlay.digest, self._rivals.incarnation, called)
+        called, incarnation = overlay.names[number], self._rivals.incarnation
+        return Hello(
+            VERSION, "node", self._own_name, token, overlay.digest, incarnation, called, OLDEST["node"], overlay.node
+        )
 
     def accept(self, connection: Connection, hello: Hello) -> None:
         """Takes a call; raises Unauthorised or NetworkMismatch if this is no node to talk to."""
@@ -213,16 +218,15 @@ class Peers:
         self.check(hello)
 
         def take() -> None:
-            connection.send(self._line.welcome())
-            self.joined(connection, self._overlay.names.index(hello.name))
+            connection.send(self._line.welcome(hello))
+            self.joined(connection, hello.identity)
 
         self._rivals.weigh(connection, hello, take)
 
     def check(self, hello: Hello) -> None:
         """Raises NetworkMismatch unless the other node means this node of this network, and is to talk with it."""
-        overlay, name = self._overlay, hello.name
-        own = overlay.names[overlay.number]
-        if name not in overlay.names or hello.network != overlay.digest:
+        overlay, name, own = self._overlay, hello.name, self._own_name
+        if name not in overlay.names.values() or hello.network != overlay.digest:
             raise NetworkMismatch(
                 f"node '{own}' is in another network than '{name}': give both the same [overlay] table, with the same "
                 "nodes"
@@ -234,7 +238,12 @@ class Peers:
             )
         if name == own:
             raise NetworkMismatch(f"two nodes say they are '{own}'; give each a name of its own")
-        if overlay.names.index(name) not in overlay.contacts:
+        if overlay.names.get(hello.identity) != name:
+            raise NetworkMismatch(
+                f"node '{name}' says that its identity is {hello.identity}, which is not what '{own}' knows of it; do "
+                "two nodes have this name, or one an id that the others do not list?"
+            )
+        if hello.identity not in overlay.contacts:
             raise NetworkMismatch(f"node '{own}' has no link to '{name}' in scheme '{overlay.scheme}'")
 
     def joined(self, connection: Connection, number: NodeId) -> None:
@@ -316,12 +325,17 @@ class _Call:
 
     def frame_received(self, frame: Frame) -> None:
         match frame:
-            case Welcome(version) if version != VERSION:
-                raise VersionError(f"the other node speaks version {version}, this one {VERSION}")
+            case Welcome(version) if not OLDEST["node"] <= version <= VERSION:
+                raise VersionError(f"the other node speaks version {version}, this one {spoken('node')}")
             case Welcome(_, name) if name != self.name:
                 raise NetworkMismatch(
                     f"the node at {self._connection.address} is '{name}', not '{self.name}'; are two addresses "
                     "exchanged in [[overlay.nodes]]?"
+                )
+            case Welcome(identity=identity) if identity != self._number:
+                raise NetworkMismatch(
+                    f"node '{self.name}' says that its identity is {identity}, and the list says {self._number}; do "
+                    "two nodes have this name?"
                 )
             case Welcome():
                 self.was_answered = True

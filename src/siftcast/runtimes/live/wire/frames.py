@@ -31,7 +31,10 @@ from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.wire.framing import HEADER_BYTES, difference_of, framed, header_number
 
-VERSION: Final = 2
+VERSION: Final = 3
+"""What this end speaks best: 2 has checks in its frames, 3 names nodes by their identities."""
+OLDEST: Final = {"client": 2, "node": 3}
+"""The oldest version that this end still speaks, with clients and with nodes."""
 FRAME_BYTES_MAX: Final = 1_048_576
 HELLO_BYTES_MAX: Final = 16_384
 """What one who has not said who they are may send at once."""
@@ -56,6 +59,10 @@ class Hello(Frame, frozen=True, gc=False, tag=1):
     network: str = ""
     incarnation: str = ""
     called: str = ""
+    oldest: int = 0
+    """The oldest version that it speaks; 0 for those of version 2, which speak no other."""
+    identity: int = 0
+    """Who it is, if it is a node."""
 
     def __repr__(self) -> str:
         """Without the token, so that no log or traceback can hold it."""
@@ -70,6 +77,7 @@ class Welcome(Frame, frozen=True, gc=False, tag=2):
     heartbeat_ms: float
     frame_bytes_max: int
     event_bytes_max: int
+    identity: int = 0
 
 
 class Failure(Frame, frozen=True, gc=False, tag=3):
@@ -314,6 +322,11 @@ _PUBLISH: Final = bytes((0x93, 5, 0xCE))
 # An array of four: the same, and true.
 _PUBLISH_DURABLE: Final = bytes((0x94, 5, 0xCE))
 _TRUE: Final = b"\xc3"
+
+
+def spoken(role: Literal["node", "client"]) -> str:
+    """The versions that this end speaks, in words."""
+    return f"{VERSION}" if OLDEST[role] == VERSION else f"{OLDEST[role]} to {VERSION}"
 
 
 def encode_frame(frame: Frame) -> bytes:

@@ -1,0 +1,93 @@
+"""Who a node is: a number of 63 bits that it has once and for all, whatever it is called and wherever it listens.
+
+    in a list           the number beside its name there, or one that follows from the names of network and node, so
+                        that all nodes know each other's before they have met
+    by itself           drawn when it first starts
+
+Either way it is kept in the data folder, in a file of its own. A folder that says otherwise than the list is another
+node's, or the node was renamed: that is refused in words before anything is read from it. A node without a data folder
+keeps nothing, and is somebody else each time it starts by itself.
+
+Rejected: numbers that nodes of a list draw, too. A node must name neighbours that it has not met yet, in what it sends
+and in what it keeps for them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from siftcast.overlays.contract import NodeId
+from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec
+from siftcast.runtimes.live.storage.private_files import make_file, make_folder
+
+FORMAT = 1
+FILE = "identity"
+BITS = 63
+
+
+class IdentityRecord(msgspec.Struct, frozen=True, gc=False):
+    """What the file says."""
+
+    format: int
+    network: str
+    name: str
+    identity: int
+
+
+def listed_identity(network: str, member: MemberSpec) -> NodeId:
+    """The identity of a node in a list."""
+    if member.id is not None:
+        return member.id
+    digest = blake2b(msgspec.msgpack.encode((network, member.name)), digest_size=8, person=b"siftcast-node")
+    return int.from_bytes(digest.digest(), "big") >> (64 - BITS)
+
+
+def identity_of(file: ConfigurationFile) -> NodeId:
+    """The identity of the node that a configuration is for; raises ConfigurationError if its folder is another's."""
+    spec, overlay = file.configuration.node, file.configuration.overlay
+    listed = next((member for member in overlay.nodes if member.name == spec.name), None)
+    wanted = None if listed is None else listed_identity(overlay.network, listed)
+    if spec.data is None:
+        return secrets.randbits(BITS) if wanted is None else wanted
+    path = file.beside(spec.data) / FILE
+    known = _read(file, path)
+    if known is None:
+        identity = secrets.randbits(BITS) if wanted is None else wanted
+        _write(path, IdentityRecord(FORMAT, overlay.network, spec.name, identity))
+        return identity
+    if known.network != overlay.network:
+        remedy = "name another folder, or call the network as it was"
+        raise file.error("node.data", f"{path.parent} belongs to a node of network '{known.network}'", remedy)
+    if wanted is not None and wanted != known.identity:
+        remedy = (
+            f"name another folder, or write id = {known.identity} for '{spec.name}' in [[overlay.nodes]] everywhere"
+        )
+        problem = f"{path.parent} belongs to node '{known.name}', and this is '{spec.name}' with another identity"
+        raise file.error("node.data", problem, remedy)
+    return known.identity
+
+
+def _read(file: ConfigurationFile, path: Path) -> IdentityRecord | None:
+    try:
+        record = msgspec.json.decode(path.read_bytes(), type=IdentityRecord)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        remedy = "bring the file back; without it this node is another one to all it has talked to"
+        raise file.error("node.data", f"{path} does not say who this node is ({error})", remedy) from None
+    if record.format != FORMAT:
+        remedy = "run the version of Siftcast that wrote it"
+        raise file.error("node.data", f"{path} has format {record.format}, and this version reads {FORMAT}", remedy)
+    return record
+
+
+def _write(path: Path, record: IdentityRecord) -> None:
+    make_folder(path.parent)
+    fresh = path.with_name(f"{FILE}.new")
+    make_file(fresh)
+    fresh.write_bytes(msgspec.json.encode(record) + b"\n")
+    fresh.replace(path)
