@@ -228,6 +228,8 @@ class Schema:
         compare with nothing (lists, maps, bytes) are no attributes.
         """
         known = Columns.of(frame)
+        if known.repeated is not None:
+            raise SchemaError(f"two columns of the table are named '{known.repeated}'; rename one of them")
         made = cls([Attribute(each, column.type) for each, column in known.items() if column.kind is not None], name)
         made._paths = {each: path for each in made.names if len(path := known.path_of(each)) > 1}
         return made
