@@ -33,6 +33,7 @@ from siftcast.planning.zone_choice import subspace
 from siftcast.space import ContentSpace
 from siftcast.spark.dead_letters import table_texts
 from siftcast.spark.schemas import check_frame
+from siftcast.spark.workers import check_workers, map_batches
 
 SAMPLE_POINTS = 20_000
 _BATCH_FILTERS = 1_024
@@ -88,6 +89,7 @@ def statistics(
             raise DataError(f"{option} must be a whole number of at least 1, not {value!r}")
     _check_weights(events, weight)
     space = ContentSpace(schema) if attributes is None else subspace(schema, attributes)
+    check_workers(events.sparkSession)
     summary = _summarise(events, schema, weight)
     if summary["bad_weights"]:
         raise DataError(f"{summary['bad_weights']:,} events have no number of at least 0 in '{weight}', their weight")
@@ -194,7 +196,7 @@ def _points(events: DataFrame, space: ContentSpace, weight: str | None) -> DataF
             yield pa.RecordBatch.from_arrays([*places, batch.column(len(axes))], [*names, "weight"])
 
     form = ", ".join(f"{name} double" for name in (*names, "weight"))
-    return events.select(*columns, cost.alias("weight")).mapInArrow(locate, form)
+    return map_batches(events.select(*columns, cost.alias("weight")), locate, form)
 
 
 def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: int, joint_max: int) -> Cells:
@@ -277,7 +279,7 @@ def _entries(vector: Floats, rejected: int = 0, naming: Sequence[int] = ()) -> p
 
 
 def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> dict[int, float]:
-    parts = frame.mapInArrow(count, "entry long, amount double")
+    parts = map_batches(frame, count, "entry long, amount double")
     total = parts.groupBy("entry").agg(fn.sum("amount").alias("amount")).toArrow()
     return dict(zip(total["entry"].to_pylist(), total["amount"].to_pylist(), strict=True))
 
