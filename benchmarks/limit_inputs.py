@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 
 from siftcast.model.limits import DEFAULT_LIMITS
 
@@ -236,6 +237,12 @@ def _words() -> list[Shape]:
     ]
 
 
+def _letters(seed: int, count: int = 12) -> str:
+    """A word of two letters, the same for a seed."""
+    random = Random(seed)
+    return "".join(random.choices("ab", k=count))
+
+
 def _patterns() -> list[Shape]:
     room = LENGTH - 100
     text = "a" * EVENT_CHARACTERS
@@ -246,8 +253,22 @@ def _patterns() -> list[Shape]:
     def of(pattern: str, long: Callable[[int], str]) -> Make:
         return lambda n, m: (f"{m}a LIKE '{pattern}'", {f"{m}a": long(n)})
 
+    def several(pattern: Callable[[str, int], str], joint: str = "OR") -> Make:
+        """Patterns that no search of one piece rejects early, on a text of two letters without order."""
+        return lambda n, m: (
+            f" {joint} ".join(f"{m}a LIKE '{pattern(_letters(i), i)}'" for i in range(n)),
+            {f"{m}a": _letters(7, EVENT_CHARACTERS)},
+        )
+
     many = "".join(chr(0x4E00 + i) for i in range(20_000))
     return [
+        Shape("LIKE '%abbac1%' OR on a hard text", 1_500, several(lambda word, i: f"%{word}c{i}%")),
+        Shape("LIKE '%abba%' AND on a hard text", 1_500, several(lambda word, i: f"%{word}%", "AND")),
+        Shape("LIKE '%abba_c1%' OR on a hard text", 1_500, several(lambda word, i: f"%{word}_c{i}%")),
+        Shape(
+            "LIKE '%abba_abb_ab%' OR on a hard text", 1_300, several(lambda word, i: f"%{word[:6]}_{word[2:]}_{word}%")
+        ),
+        Shape("LIKE '%abba%c%abba%' OR on a hard text", 1_300, several(lambda word, i: f"%{word}%c%{word}%")),
         Shape("LIKE '%_a_a…b%'", room // 2, on(lambda n: "%" + "_a" * n + "b%")),
         Shape("LIKE '%_a…%' and a late end", room, on(lambda n: "%_" + "a" * n + "%b")),
         Shape("LIKE '%_a%_a%…b'", room // 3, on(lambda n: "%_a" * n + "%b%")),

@@ -101,8 +101,12 @@ def test_a_dry_run_publishes_nothing_and_a_trace_tells_what_was(
 def test_the_trace_that_publish_tells_finds_the_event(
     served: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SIFTCAST_URL", served[0])
     monkeypatch.setenv("SIFTCAST_TOKEN", served[1])
+    assert publish(monkeypatch, {"event_id": "far"}, "--at", served[0]) == 0
+    told = capsys.readouterr().out.partition("; siftcast ")[2].removesuffix(" shows its way\n")
+    assert main(shlex.split(told)) == 0
+    assert "published at node" in capsys.readouterr().out
+    monkeypatch.setenv("SIFTCAST_URL", served[0])
     for id in ("-x", "--help", "-1", "it's 5"):
         assert publish(monkeypatch, {"event_id": id}) == 0
         told = capsys.readouterr().out.partition("; siftcast ")[2].removesuffix(" shows its way\n")

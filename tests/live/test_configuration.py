@@ -50,7 +50,7 @@ LAYOUT_MISTAKES = {
     "no such scheme": ('[overlay]\nscheme = "kira"\n', 2, "did you mean 'kyra'"),
     "simulated only": ('[overlay]\nscheme = "ideal-multicast"\n', 2, "filter-based"),
     "planned only": ('[overlay]\nscheme = "clustered"\n', 2, "broadcast, filter-based, kyra"),
-    "bad option": ("[overlay.options]\nsummery = 1\n", 1, "options: summary"),
+    "bad option": ("[overlay.options]\nsummery = 1\n", 2, "options: summary"),
     "bad value": ('[overlay.options]\nsummary = "short"\n', 1, "covering"),
     "kyra without schema": ('[overlay]\nscheme = "kyra"\n', 2, "name a file as schema"),
     "missing schema": ('[overlay]\nscheme = "kyra"\nschema = "none.toml"\n', 3, "docs/filter-language.md"),

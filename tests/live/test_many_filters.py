@@ -2,6 +2,8 @@
 
 import random
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import siftcast
@@ -79,3 +81,25 @@ def test_the_bus_without_async_has_it_too() -> None:
             assert next(stream).matched == ("low", "any")
         with pytest.raises(FilterError, match="filter 1"):
             bus.subscribe_many(["price <"])
+
+
+@on_loop
+async def test_a_table_of_filters_is_refused_and_not_taken_for_the_names_of_its_columns() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "filter": ["x = 1", "y = 1"]})
+    async with siftcast.testing.in_process() as bus:
+        with pytest.raises(SubscriptionError, match=r"zip\(table\['id'\], table\['filter'\]\)"):
+            bus.subscribe_many(frame)
+        async with bus.subscribe_many(zip(frame["id"], frame["filter"], strict=True)) as stream:
+            await bus.publish({"y": 1})
+            assert (await anext(stream)).matched == ("b",)
+
+
+@on_loop
+async def test_texts_of_classes_of_their_own_say_who_calls() -> None:
+    async with (
+        siftcast.testing.in_process() as bus,
+        bus.connect(name=np.str_("desk")) as other,
+        other.subscribe(np.str_("x = 1")) as stream,
+    ):
+        await bus.publish({"x": 1})
+        assert (await anext(stream))["x"] == 1

@@ -37,7 +37,10 @@ async def test_all_that_a_node_makes_is_for_its_account_only(tmp_path: Path) -> 
         assert found == {
             "var": 0o700, "kept": 0o700, MAIN: 0o600, f"{MAIN}-wal": 0o600, "store.tail": 0o600
         }  # fmt: skip
-    assert modes(tmp_path / "var" / "trace")["trace"] == 0o700
+    trace = modes(tmp_path / "var" / "trace")
+    assert trace.pop("trace") == 0o700
+    assert set(trace.values()) == {0o600}
+    assert len(trace) == 4
 
 
 def test_what_is_set_aside_and_rescued_is_private_too(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import siftcast
-from siftcast import ReceivedEvent
+from siftcast import LiveError, ReceivedEvent
 from tests.live.asynchronous import on_loop
 
 
@@ -58,3 +58,38 @@ async def test_what_a_handler_raises_is_raised() -> None:
         await bus.settled()
     with pytest.raises(ZeroDivisionError):
         await bus.__aexit__(None, None, None)
+
+
+@on_loop
+async def test_a_handler_that_awaits_something_cancelled_has_failed_and_nobody_waits_for_it() -> None:
+    bus = siftcast.testing.in_process()
+    await bus.__aenter__()
+
+    @bus.on("value >= 1")
+    async def handle(event: ReceivedEvent) -> None:
+        inner = asyncio.create_task(asyncio.sleep(10))
+        inner.cancel()
+        await inner
+
+    await bus.publish_many([{"value": 1}, {"value": 2}])
+    with pytest.raises(LiveError, match="ended in CancelledError"):
+        await bus.settled()
+    with pytest.raises(LiveError, match="ended in CancelledError"):
+        await bus.__aexit__(None, None, None)
+
+
+@on_loop
+async def test_a_handler_cannot_wait_for_itself() -> None:
+    told: list[str] = []
+    async with siftcast.testing.in_process() as bus:
+
+        @bus.on("value = 1")
+        async def handle(event: ReceivedEvent) -> None:
+            try:
+                await bus.settled()
+            except LiveError as error:
+                told.append(str(error))
+
+        await bus.publish({"value": 1})
+        await bus.settled()
+    assert told == ["a handler cannot wait until all handlers have run: it would wait for itself"]

@@ -12,17 +12,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from siftcast.interfaces.cli.app import app
 from tests.pages.blocks import ROOT, Block, all_blocks, blocks_of, run_python, words_of
 
-TABLE = pa.table({"symbol": ["IBM", "SAP"], "price": [88.0, 12.0], "halted": [False, True]})
-NAMES = {  # what a page takes for granted
-    "README.md": {"arrow_table": TABLE},
-    "docs/matching.md": {"table": TABLE, "pa": pa},
-}
 ELSEWHERE = {  # where tests of their own run the Python of a page
     "docs/adding-a-scheme.md": "tests/conformance/test_adding_a_scheme.py",
     "docs/clustering.md": "tests/spark/test_spark_pages.py",
@@ -36,7 +30,7 @@ NOT_COMMANDS = {  # blocks by how they begin
     "subscriptions    2,000, of which": "output of the block before it",
     "filter      = and_term": "the grammar; tests/unit/model/test_language_page.py compares it with the parser",
     "filter ─▶ boxes": "a picture",
-    "publisher ──Offer──▶": "a picture",
+    "publisher ──Submit──▶": "a picture",
     "20 zones along symbol": "output of the block before it",
     "vacuous: nothing was required": "output of a scenario that the page describes",
     "missing: event '11'": "output of a scenario that the page describes",
@@ -61,8 +55,7 @@ def is_picture(block: Block) -> bool:
 @pytest.mark.parametrize("page", PYTHON_PAGES)
 def test_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = dict(NAMES.get(page, {}))
-    run_python(page, names)
+    run_python(page, {})  # a page takes nothing for granted
     said = capsys.readouterr().out
     for block in blocks_of(page):
         if block.language == "python":

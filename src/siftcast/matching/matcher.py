@@ -31,6 +31,7 @@ from siftcast.model import ArgumentError, DataError, EngineError, Event, Filter,
 from siftcast.model.event import check_event
 from siftcast.model.schema import checked_schema
 from siftcast.model.showing import shown
+from siftcast.model.values import is_iterable
 
 RESULT_TYPE = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 _MAGIC = b"siftcast-matcher-5\n"
@@ -99,6 +100,8 @@ class Matcher:
 
         `look` sees each filter that was read from a text, and may raise what is wrong with it.
         """
+        if not (look is None or callable(look)):
+            raise ArgumentError(f"look is a function of a filter, not {shown(look)}")
         matcher = cls(engine, schema)
         with collector_paused():
             loader = matcher._engine.bulk()
@@ -293,8 +296,8 @@ def _table(events: object) -> pa.Table:
     return in_range(table)
 
 
-def _iterated(subscriptions: object) -> Iterable[Any]:
-    if isinstance(subscriptions, str | bytes | Mapping) or not isinstance(subscriptions, Iterable):
+def _iterated(subscriptions: Iterable[Any]) -> Iterable[Any]:
+    if isinstance(subscriptions, str | bytes | Mapping) or not is_iterable(subscriptions):
         raise SubscriptionError(f"add_many takes pairs of id and filter, or subscriptions, not {shown(subscriptions)}")
     return subscriptions
 

@@ -125,7 +125,8 @@ class Warming:
     def _announce(self) -> None:
         if not self.ready and self._error is None:
             _logger.warning(
-                "siftcast is compiling its matching kernels for this machine, once; it answers meanwhile, more slowly"
+                "siftcast is compiling its matching kernels for this machine, once, for some ten seconds; meanwhile "
+                "single events are matched more slowly, and batches wait"
             )
 
 

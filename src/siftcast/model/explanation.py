@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import cast
 
+from siftcast.model.errors import ArgumentError
 from siftcast.model.expression import (
     And,
     Attributes,
@@ -41,6 +42,10 @@ class Explanation:
     verdict: Truth
     because: str
     parts: tuple[Explanation, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.verdict is None or isinstance(self.verdict, bool)) or not isinstance(self.parts, tuple):
+            raise ArgumentError("an explanation has a verdict (True, False or None) and a tuple of explanations")
 
     def __str__(self) -> str:
         return "\n".join(self._lines("", "", ""))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from siftcast.model import algebra
-from siftcast.model.errors import FilterError, FilterLimitError, FilterTypeError
+from siftcast.model.errors import ArgumentError, FilterError, FilterLimitError, FilterTypeError
 from siftcast.model.event import Event, check_event
 from siftcast.model.explanation import Explanation, explain
 from siftcast.model.expression import And, Attributes, Not, Or, Predicate, conjunction, disjunction, references
@@ -78,6 +78,8 @@ class Filter:
         """
         if not hasattr(expression, "evaluate"):
             raise FilterError(f"a filter is made of an expression, not {shown(expression)}; Filter.parse reads text")
+        if not isinstance(limits, FilterLimits):
+            raise ArgumentError(f"limits are FilterLimits, not {shown(limits)}")
         self = cls._nested(expression, text_depth(expression), limits)
         if alternatives is not None:
             self._alternatives = alternatives

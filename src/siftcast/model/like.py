@@ -3,8 +3,8 @@
 A pattern is cut at its `%` into segments of fixed length. The first must start the text, the last must
 end it, the others are found from left to right, each as early as possible, which is always safe because
 `%` takes whatever is left between. A segment without `_` is found by `str.find` (linear since CPython
-3.10); one with `_` by `wild_search`. Translating to a regular expression was rejected: `%a%a%a%b` backtracks
-polynomially.
+3.10); one with `_` by `wild_search`; in a long text that is asked for many patterns, both by its index
+(`long_text`). Translating to a regular expression was rejected: `%a%a%a%b` backtracks polynomially.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from siftcast.model.long_text import LONG, index_of
 from siftcast.model.wild_search import WildSearch
 
 ANY = None  # stands for `_` within a segment
@@ -130,9 +131,16 @@ def _matcher(segments: tuple[Segment, ...]) -> Callable[[str], bool]:
     if not inner and first.text is not None and last.text is not None:
         return _ends_matcher(first.text, last.text)
     if len(inner) == 1 and not first.characters and not last.characters and inner[0].text is not None:
-        contained = inner[0].text
-        return lambda text: contained in text
+        return _containing(inner[0].text)
     return _general_matcher(first, tuple(_finder(segment) for segment in inner), last)
+
+
+def _containing(piece: str) -> Callable[[str], bool]:
+    def contains(text: str) -> bool:
+        index = index_of(text) if len(text) >= LONG else None
+        return piece in text if index is None else index.find(piece, 0, len(text)) >= 0
+
+    return contains
 
 
 def _ends_matcher(head: str, tail: str) -> Callable[[str], bool]:
@@ -176,7 +184,8 @@ def _finder(segment: Segment) -> Finder:
         size = len(plain)
 
         def find_plain(text: str, start: int, end: int) -> int:
-            found = text.find(plain, start, end)
+            index = index_of(text) if len(text) >= LONG else None
+            found = text.find(plain, start, end) if index is None else index.find(plain, start, end)
             return found + size if found >= 0 else -1
 
         return find_plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -22,7 +22,8 @@ from siftcast.model.columns import KIND_OF_COLUMN, Columns
 from siftcast.model.errors import EventError, SchemaError
 from siftcast.model.intervals import Scale
 from siftcast.model.showing import shown, shown_path
-from siftcast.model.values import Kind, Value, in_utc, kind_of, lookup, normalise, parse_timestamp
+from siftcast.model.toml_files import line_of
+from siftcast.model.values import Kind, Value, in_utc, is_iterable, kind_of, lookup, normalise, parse_timestamp
 
 KIND_OF_ATTRIBUTE = KIND_OF_COLUMN
 _FIELDS = {"name", "type", "domain", "granularity"}
@@ -146,7 +147,12 @@ class Attribute:
             raise SchemaError(f"attribute '{self.name}': {shown(value)} lies outside its domain")
 
     def _misfit(self, value: object) -> SchemaError:
-        return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown(value)}")
+        return misfit(self.name, self.type, value)
+
+
+def misfit(name: str, type: str, value: object) -> SchemaError:
+    """What to raise for a value of another type."""
+    return SchemaError(f"attribute '{name}' is of type {type}, but the value is {shown(value)}")
 
 
 def _is_nan(value: object) -> bool:
@@ -165,7 +171,7 @@ class Schema:
     __slots__ = ("_by_name", "_paths", "attributes", "name", "scales")
 
     def __init__(self, attributes: Sequence[Attribute], name: str = "") -> None:
-        if not isinstance(attributes, Iterable) or isinstance(attributes, str | bytes):
+        if isinstance(attributes, str | bytes) or not is_iterable(attributes):
             raise SchemaError(f"a schema is made of a list of attributes, not {shown(attributes)}")
         self.attributes = tuple(attributes)
         wrong = next((each for each in self.attributes if not isinstance(each, Attribute)), None)
@@ -206,6 +212,9 @@ class Schema:
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
+            told = str(error).replace("at end of document", f"at line {len(text.splitlines())}")
+            raise SchemaError(f"not valid TOML: {told}") from None
+        except ValueError as error:  # a number of thousands of digits
             raise SchemaError(f"not valid TOML: {error}") from None
         except RecursionError:
             raise SchemaError("not valid TOML: it nests too deeply") from None
@@ -218,7 +227,7 @@ class Schema:
         name = document.get("name", "")
         if not isinstance(name, str):
             raise SchemaError("the schema's name must be a string")
-        return cls([_attribute(table) for table in tables], name)
+        return cls([_attribute_at(text, number, table) for number, table in enumerate(tables)], name)
 
     @classmethod
     def of(cls, frame: object, name: str = "") -> Schema:
@@ -305,6 +314,18 @@ def _replaced(attributes: Mapping[str, Any], path: tuple[str, ...], value: objec
     """A copy with another value at a path that exists; what nests around it is copied, never changed."""
     head, rest = path[0], path[1:]
     return {**attributes, head: _replaced(attributes[head], rest, value) if rest else value}
+
+
+def _attribute_at(text: str, number: int, table: dict[str, Any]) -> Attribute:
+    """The attribute of a table, which an error names with its line: that of the key which it is about."""
+    try:
+        return _attribute(table)
+    except SchemaError as error:
+        message = str(error)
+        about = next((key for key in ("granularity", "domain", "type") if key in message and key in table), "name")
+        unknown = next((key for key in table if f"unknown entry '{key}'" in message), about)
+        line = line_of(text, f"attribute[{number}].{unknown}")
+        raise SchemaError(message if line is None else f"line {line}: {message}") from None
 
 
 def _attribute(table: dict[str, Any]) -> Attribute:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
@@ -130,6 +130,13 @@ def _fields(kind: Any, table: str) -> tuple[str, ...]:
                 each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, msgspec.Struct)
             )
     return tuple(kind.__struct_fields__)
+
+
+def named_option(table: str, options: Iterable[str], message: str) -> str:
+    """The key of the option that a message names, in quotes or as a word; that of the table, if it names none."""
+    names = sorted(options, key=lambda name: (f"'{name}'" not in message, name))
+    found = next((name for name in names if re.search(rf"\b{re.escape(name)}\b", message)), None)
+    return table if found is None else f"{table}.{found}"
 
 
 def line_of(text: str, key: str) -> int | None:

@@ -107,6 +107,15 @@ def _plain_value(value: object) -> Value | None:
     return None
 
 
+def is_iterable(value: object) -> bool:
+    """Whether a value can be gone through; the class does not tell: an array without dimensions has `__iter__`, too."""
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
 def is_text(value: object) -> TypeGuard[str]:
     """Whether a value is text that can be written as UTF-8: without half a surrogate pair, which no wire takes."""
     if not isinstance(value, str):

@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from siftcast.model.long_text import LONG, index_of
+
 _TRIES_MAX = 200  # plain parts compared one by one before windows pay
 _WINDOW_MIN, _WINDOW_MAX = 1_024, 32_768
 _BITS_COST_MAX = 4_000  # in ANDs of a window: what transforms take; finding the places of a character takes fifteen
@@ -51,6 +53,10 @@ class WildSearch:
 
     def find(self, text: str, start: int, end: int) -> int:
         """Where the first occurrence between `start` and `end` ends, or -1."""
+        index = index_of(text) if len(text) >= LONG else None
+        if index is not None:
+            found = index.find_run(self._size, self._parts, start, end)
+            return found if found < 0 else found + self._size
         last = end - self._size
         if last < start or not self._parts:
             return start + self._size if last >= start else -1

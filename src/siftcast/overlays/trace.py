@@ -55,6 +55,10 @@ _CHUNK = 100_000
 _TIME, _BYTES, _NUMBER, _OBJECT = "$timestamp", "$bytes", "$number", "$object"  # marks of what JSON cannot hold
 
 
+FILES = ("records.parquet", "deliveries.parquet", "events.parquet", "subscriptions.parquet")
+"""What a trace is saved as, in a folder."""
+
+
 @dataclass(slots=True)
 class Trace:
     """Rows as they are written; tables when they are asked for."""
@@ -108,25 +112,25 @@ class Trace:
         """Writes records, deliveries, events and subscriptions as Parquet files."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        pq.write_table(self.record_table(), place / "records.parquet", compression="zstd")
-        pq.write_table(self.delivery_table(), place / "deliveries.parquet", compression="zstd")
+        files = [place / name for name in FILES]
+        pq.write_table(self.record_table(), files[0], compression="zstd")
+        pq.write_table(self.delivery_table(), files[1], compression="zstd")
         events = [
             (event.id, msgspec.json.encode(_marked(_plain_attributes(event))).decode())
             for event in self.events.values()
         ]
-        pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), place / "events.parquet")
+        pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), files[2])
         wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
-        pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), place / "subscriptions.parquet")
+        pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), files[3])
 
     @classmethod
     def load(cls, folder: str | Path) -> Trace:
         """The trace that `save` wrote; raises DataError for anything else."""
         place = Path(folder)
         try:
-            records = pq.read_table(place / "records.parquet").cast(RECORDS)
-            deliveries = pq.read_table(place / "deliveries.parquet").cast(DELIVERIES)
-            events = pq.read_table(place / "events.parquet").cast(EVENTS).to_pylist()
-            wanted = pq.read_table(place / "subscriptions.parquet").cast(WANTED).to_pylist()
+            tables = [pq.read_table(place / name) for name in FILES]
+            records, deliveries = tables[0].cast(RECORDS), tables[1].cast(DELIVERIES)
+            events, wanted = tables[2].cast(EVENTS).to_pylist(), tables[3].cast(WANTED).to_pylist()
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{place} holds no trace: {error}") from None
         return cls(

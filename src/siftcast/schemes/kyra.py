@@ -13,6 +13,8 @@ from siftcast.schemes.contract import Factory, Scheme
 from siftcast.schemes.ground import Ground
 from siftcast.space import KyraLayout
 
+_TREES_MAX = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class KyraOptions:
@@ -35,6 +37,8 @@ class KyraOptions:
         Reuse.parse(self.reuse)
         if min(self.clique_ms_max, self.clique_servers_max, self.trees) < 0 or self.balance_factor < 1:
             raise ValueError("limits of cliques and the number of trees are at least 0, the balance factor at least 1")
+        if self.trees > _TREES_MAX:
+            raise ValueError(f"'trees' is at most {_TREES_MAX:,}")
 
 
 class KyraScheme(Scheme[KyraOptions, KyraLayout]):

@@ -12,7 +12,7 @@ import numpy as np
 
 from siftcast.model.errors import UnderlayError
 from siftcast.underlay.network import Network
-from siftcast.underlay.parameters import require
+from siftcast.underlay.parameters import require, require_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class BalancedTree:
     routers_max: int = 1_000_000
 
     def __post_init__(self) -> None:
-        require("depth", self.depth, least=0)
-        require("branching", self.branching, least=1)
+        require_count("depth", self.depth, least=0, most=1_000)
+        require_count("branching", self.branching, least=1)
         require("link_ms", self.link_ms, least=0)
-        require("routers_max", self.routers_max, least=1)
+        require_count("routers_max", self.routers_max, least=1)
         if self.routers > self.routers_max:
             raise UnderlayError(
                 f"a tree of depth {self.depth} and branching {self.branching} has {self.routers:,} routers,"

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from siftcast.model.errors import UnderlayError
 from siftcast.underlay.network import Network
-from siftcast.underlay.parameters import Range, require, require_range
+from siftcast.underlay.parameters import COUNT_MAX, Range, require, require_count, require_range
 
 Integers = npt.NDArray[np.int64]
 
@@ -56,12 +56,14 @@ class TransitStub:
 
     def __post_init__(self) -> None:
         for name in ("transit_domains", "transit_routers", "stubs_per_router", "stub_routers"):
-            require(name, getattr(self, name), least=1)
+            require_count(name, getattr(self, name), least=1)
         for name in ("domain_link_share", "transit_link_share", "stub_link_share", "multi_homed_share"):
             require(name, getattr(self, name), least=0, most=1)
         for name in ("transit_ms", "inter_domain_ms", "transit_stub_ms", "stub_ms"):
             require_range(name, getattr(self, name))
-        require("size_moves", self.size_moves, least=0)
+        require_count("size_moves", self.size_moves, least=0)
+        if self.routers > COUNT_MAX:
+            raise UnderlayError(f"a network of {self.routers:,} routers is too large; at most {COUNT_MAX:,} are drawn")
 
     @classmethod
     def underlay_chapter(cls) -> TransitStub:

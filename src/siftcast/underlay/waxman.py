@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from siftcast.underlay.network import Network
-from siftcast.underlay.parameters import require
+from siftcast.underlay.parameters import require, require_count
 
 LIGHT_KM_A_MS = 299.792458
 
@@ -32,8 +32,8 @@ class Waxman:
     side_km: float = 1_000.0
 
     def __post_init__(self) -> None:
-        require("routers", self.routers, least=2)
-        require("links_per_router", self.links_per_router, least=1, most=self.routers - 1)
+        require_count("routers", self.routers, least=2)
+        require_count("links_per_router", self.links_per_router, least=1, most=self.routers - 1)
         require("beta", self.beta, least=1e-3)
         require("side_km", self.side_km, least=1e-9)
 

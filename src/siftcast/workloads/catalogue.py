@@ -195,13 +195,17 @@ def presets() -> Mapping[str, Preset]:
     return _PRESETS
 
 
+ROWS_MAX = 1_000_000_000
+"""More events or subscriptions than any table in memory has."""
+
+
 def generate(preset: str, *, events: int, subscriptions: int, seed: int, **options: object) -> Workload:
     """Generate a workload; the same arguments always give the same tables."""
     if preset not in _PRESETS:
         raise WorkloadError(f"parameter 'preset' must be one of {', '.join(_PRESETS)}, got {preset!r}")
     chosen = _PRESETS[preset]
-    require_count("events", events)
-    require_count("subscriptions", subscriptions)
+    require_count("events", events, most=ROWS_MAX)
+    require_count("subscriptions", subscriptions, most=ROWS_MAX)
     configured = chosen.configure(options)
     content = chosen.build(configured, Request(events, subscriptions, Streams(seed)))
     return Workload(

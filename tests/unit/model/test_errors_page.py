@@ -32,7 +32,7 @@ FOR_EXAMPLES = {
 def kinds() -> list[type[SiftcastError]]:
     """Every class of errors that any module defines; one that has no code of its own is its parent, to users."""
     for module in pkgutil.walk_packages(siftcast.__path__, "siftcast."):
-        if module.name.rpartition(".")[2] in ("errors", "toml_files", "parameters", "reuse", "schemes", "store_file"):
+        if module.name.rpartition(".")[2] in ("errors", "toml_files", "parameters", "reuse", "contract", "file"):
             importlib.import_module(module.name)
     return [kind for kind in descendants(SiftcastError) if "code" in vars(kind)]
 

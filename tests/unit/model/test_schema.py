@@ -183,3 +183,28 @@ def test_value_outside_its_domain_is_refused(name, inside, outside):
     assert attribute.coerce(inside) == inside
     with pytest.raises(SchemaError, match="outside its domain"):
         attribute.coerce(outside)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ('name = "price"\ntype = "flaot"', 6),
+        ('name = 5\ntype = "float"', 5),
+        ('type = "float"', 4),
+        ('name = "price"\ntype = "float"\ndomain = [2, 1]', 7),
+        ('name = "price"\ntype = "float"\ndomian = [1, 2]', 7),
+        ('name = "price"\ntype = "float"\ndomain = [1, 2]\ngranularity = -1', 8),
+        ('name = "price', 5),
+    ],
+)
+def test_a_mistake_in_a_file_is_told_with_its_line(wrong, line, tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text('[[attribute]]\nname = "symbol"\ntype = "string"\n[[attribute]]\n' + wrong + "\n")
+    with pytest.raises(SchemaError, match=rf"schema\.toml: .*line {line}\b"):
+        Schema.load(path)
+
+
+@pytest.mark.parametrize("end", ["", 'name = "x'])
+def test_a_file_that_ends_too_early_is_told_with_its_last_line(end):
+    with pytest.raises(SchemaError, match="line 3"):
+        Schema.parse('name = "a"\n[[attribute]]\n' + (end or "name = ["))

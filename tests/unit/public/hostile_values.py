@@ -57,6 +57,8 @@ HOSTILE: dict[str, Callable[[], object]] = {
     "a megabyte of text": lambda: "x" * 1_000_000,
     "a megabyte of brackets": lambda: "(" * 1_000_000,
     "class of text": lambda: Text("price < 5"),
+    "NumPy text": lambda: np.str_("price < 5"),
+    "array without dimensions": lambda: np.array(5),
     "bytes": lambda: b"\xff\x00",
     "bytearray": lambda: bytearray(b"{}"),
     "memoryview": lambda: memoryview(b"abcdef")[::2],

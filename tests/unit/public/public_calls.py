@@ -92,6 +92,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "Schema.parse": lambda x: sc.Schema.parse(x),
     "Schema.coerce": lambda x: SCHEMA.coerce(x),
     "Schema.coerce:value": lambda x: SCHEMA.coerce({"price": x}),
+    "Event.get": lambda x: sc.Event(EVENT).get(x),
+    "Explanation:verdict": lambda x: str(sc.Explanation("a", x, "")),
+    "Explanation:parts": lambda x: str(sc.Explanation("a", True, "", x)),
+    "Filter.of:limits": lambda x: sc.Filter.of(FILTER.expression, limits=x),
+    "Matcher.from_arrow:look": lambda x: sc.Matcher.from_arrow(
+        pa.table({"id": ["a"], "filter": ["x = 1"]}), look=None if callable(x) else x
+    ),
     "Schema.nested_path": lambda x: SCHEMA.nested_path(x),
     "Schema.__getitem__": lambda x: SCHEMA[x],
     "Schema.__contains__": lambda x: x in SCHEMA,
@@ -165,7 +172,7 @@ WITHOUT_ARGUMENTS = {
 }
 ELSEWHERE = {
     "Bus": {"forget", "replace", "subscribed", "taken"},  # what a stream asks of the bus that made it
-    "Event": {"get", "keys"},  # read as a dict is, with a dict's errors
+    "Event": {"keys"},  # read as a dict is, with a dict's errors
     "SyncBus": {"call", "run"},  # what a stream asks of the bus that made it
 }
 MADE_BY_OTHERS = {"Bus", "EventStream", "Explanation", "ReceivedEvent", "SyncBus"}

@@ -124,14 +124,14 @@ def test_balanced_tree_counts_its_routers(depth, branching, routers):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: TransitStub(transit_domains=0), "'transit_domains' must be at least 1"),
+        (lambda: TransitStub(transit_domains=0), "'transit_domains' must be a whole number from 1"),
         (lambda: TransitStub(multi_homed_share=1.5), "'multi_homed_share' must be between 0 and 1"),
         (lambda: TransitStub(stub_ms=(5.0, 1.0)), "'stub_ms' must be two ascending"),
         (lambda: TransitStub(links=100).build(generator(1)), "set it to None"),
         (lambda: TransitStub(links=10**6).build(generator(1)), "set it to None"),
-        (lambda: Waxman(routers=1), "'routers' must be at least 2"),
+        (lambda: Waxman(routers=1), "'routers' must be a whole number from 2"),
         (lambda: Waxman(links_per_router=0), "'links_per_router'"),
-        (lambda: BalancedTree(-1), "'depth' must be at least 0"),
+        (lambda: BalancedTree(-1), "'depth' must be a whole number from 0"),
         (lambda: BalancedTree(40), "more than routers_max"),
     ],
 )

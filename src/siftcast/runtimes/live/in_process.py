@@ -25,8 +25,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from siftcast.runtimes.live.client.bus import Bus, check_caller
-from siftcast.runtimes.live.errors import ConnectionLost
+from siftcast.runtimes.live.client.bus import Bus, check_caller, in_handler
+from siftcast.runtimes.live.errors import ConnectionLost, LiveError
 from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.node.configuration import parse_configuration
 from siftcast.runtimes.live.node.node import Node
@@ -68,6 +68,8 @@ class InProcessBus(Bus):
         waited for until it is a dead letter. Raises what a handler of an ephemeral subscription raised. Streams are
         not waited for: who reads them knows what was read.
         """
+        if in_handler.get():
+            raise LiveError("a handler cannot wait until all handlers have run: it would wait for itself")
         quiet = 0
         before: object = None
         while quiet < _QUIET_TURNS:

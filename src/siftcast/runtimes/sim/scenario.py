@@ -18,6 +18,7 @@ from siftcast.runtimes.sim.errors import ScenarioError
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Rows = Annotated[int, Meta(ge=0, le=100_000_000)]
 Milliseconds = Annotated[float, Meta(ge=0)]
 Bound = Annotated[float, Meta(ge=0)]
 Action = Literal["crash", "restart", "leave", "join", "cut", "heal", "subscribe", "unsubscribe"]
@@ -39,7 +40,7 @@ class UnderlaySpec(Spec, frozen=True, kw_only=True):
     file: str | None = None
     format: Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix"] | None = None
     name: str | None = None
-    servers: Positive | None = None
+    servers: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     access_ms: Milliseconds = 1.0
     options: dict[str, Any] = {}
 
@@ -55,8 +56,8 @@ class WorkloadSpec(Spec, frozen=True, kw_only=True):
     """Who wants what, and what is published when; with `durable`, all of it durably, to clients that acknowledge."""
 
     preset: str
-    events: Count
-    subscriptions: Count
+    events: Rows
+    subscriptions: Rows
     interval_ms: Milliseconds = 10.0
     durable: bool = False
     options: dict[str, Any] = {}

@@ -11,7 +11,8 @@ for a server that joins without a disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
+from siftcast.model.errors import UnderlayError
+from siftcast.model.toml_files import named_option
 from siftcast.overlays.contract import AdvertiseRequested, PublishRequested
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
@@ -219,15 +222,16 @@ def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
     """Tells where in the file lies what others found wrong."""
     try:
         return build()
-    except (SiftcastError, TypeError, ValueError, OSError) as error:
-        raise file.error(key, str(error)) from error
+    except (SiftcastError, TypeError, ValueError, OSError, OverflowError, MemoryError) as error:
+        table = key.partition(".")[0]
+        named = named_option(f"{table}.options", getattr(file.scenario, table).options, str(error))
+        raise file.error(key if named == f"{table}.options" else named, str(error) or "is too large") from error
 
 
 def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     spec = file.scenario.underlay
-    generators = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}
     if spec.generator is not None:
-        made = generators[spec.generator](**spec.options)
+        made = _generator(spec.generator, spec.options)
         network = made.build() if isinstance(made, BalancedTree) else made.build(rng)
     else:
         # A path in the file is relative to it, so that a scenario can be run from anywhere.
@@ -238,6 +242,16 @@ def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     if spec.servers is None:
         return network.routers_as_servers()
     return network.attach(spec.servers, rng, spec.access_ms)
+
+
+def _generator(name: str, options: Mapping[str, Any]) -> TransitStub | Waxman | BalancedTree:
+    kind = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}[name]
+    known = [each.name for each in dataclasses.fields(kind)]
+    for option in options:
+        if option not in known:
+            raise UnderlayError(f"generator '{name}' has no option '{option}' (options: {', '.join(known)})")
+    made: TransitStub | Waxman | BalancedTree = kind(**options)
+    return made
 
 
 def _read_network(path: Path, format: str | None, name: str | None) -> Network:

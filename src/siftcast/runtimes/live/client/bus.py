@@ -20,6 +20,7 @@ import asyncio
 import inspect
 import secrets
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -118,6 +119,24 @@ def parse_url(url: str) -> tuple[str, int]:
             f"{shown(url)} is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}"
         )
     return parts.hostname, DEFAULT_PORT if port is None else port
+
+
+in_handler: ContextVar[bool] = ContextVar("in_handler", default=False)
+"""Whether what runs was called by a handler, which cannot wait for itself."""
+
+
+async def _run(handler: EventHandler, event: ReceivedEvent) -> None:
+    """Calls a handler. One that ends in the cancellation of something of its own has failed, and is not cancelled."""
+    in_handler.set(True)
+    try:
+        result = handler(event)
+        if inspect.isawaitable(result):
+            await result
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise LiveError("a handler ended in CancelledError: it awaited something that was cancelled") from None
 
 
 class Bus:
@@ -289,9 +308,7 @@ class Bus:
         async for event in stream:
             self._handling += 1
             try:
-                result = handler(event)
-                if inspect.isawaitable(result):
-                    await result
+                await _run(handler, event)
             except Exception as error:
                 event.nack(_reason(error))
                 if not stream.is_durable:

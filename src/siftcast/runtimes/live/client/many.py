@@ -16,6 +16,7 @@ from typing import Protocol
 from siftcast.model import Filter, FilterError, SiftcastError, Subscription, SubscriptionError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
+from siftcast.model.values import is_iterable
 from siftcast.overlays.wire_events import decode_wire
 from siftcast.runtimes.live.client.received import AnswerLine, Inbox, ReceivedEvent
 from siftcast.runtimes.live.errors import FINAL_CODES, failure_error
@@ -170,8 +171,12 @@ def named_filters(filters: ManyFilters) -> list[tuple[str, Filter]]:
 
 def _pairs(filters: ManyFilters) -> Iterator[tuple[str | None, AnyFilter]]:
     """Names, where there are any, and filters."""
-    if isinstance(filters, str | bytes | Filter) or not isinstance(filters, Iterable):
+    if isinstance(filters, str | bytes | Filter) or not is_iterable(filters):
         raise SubscriptionError(f"subscribe_many takes many filters, not {shown(filters)}; see subscribe")
+    if hasattr(filters, "columns"):  # a table goes through the names of its columns
+        raise SubscriptionError(
+            "subscribe_many takes no table; hand it pairs, as in zip(table['id'], table['filter']), or a dict of them"
+        )
     if isinstance(filters, Mapping):
         yield from filters.items()
         return

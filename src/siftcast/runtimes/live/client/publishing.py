@@ -14,6 +14,7 @@ import msgspec
 
 from siftcast.model import ArgumentError, Event, EventError
 from siftcast.model.showing import shown
+from siftcast.model.values import is_iterable
 from siftcast.overlays.wire_events import encode_event, encode_fields
 from siftcast.runtimes.live.client.link import ClientLink, Window
 from siftcast.runtimes.live.errors import ConnectionLost
@@ -63,7 +64,7 @@ class Publisher:
             raise ArgumentError(
                 f"window is a positive whole number, progress a function; not {shown(window)} and {shown(progress)}"
             )
-        if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable | AsyncIterable):
+        if isinstance(events, Mapping | str | bytes) or not (isinstance(events, AsyncIterable) or is_iterable(events)):
             raise EventError(f"publish_many takes many events, not {shown(events)}; see publish")
         batch = Window(asyncio.get_running_loop(), durable=_flag(durable))
         try:

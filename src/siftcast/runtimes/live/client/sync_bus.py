@@ -12,13 +12,16 @@ bus's thread and should be short.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from siftcast.model import ArgumentError
 from siftcast.model.filter import AnyFilter
+from siftcast.model.showing import shown
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client.bus import BUFFER, Bus, EventHandler, connect
 from siftcast.runtimes.live.client.durable_inbox import DeadLetter, answered_in
@@ -156,6 +159,9 @@ class SyncBus:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Has a coroutine run in the bus's thread, and waits for it."""
+        check: object = work
+        if not inspect.iscoroutine(check):
+            raise ArgumentError(f"run takes a coroutine, not {shown(check)}")
         if self._loop is None:
             work.close()
             raise ConnectionLost("the bus is not open; use it inside `with`")
@@ -175,6 +181,8 @@ class SyncBus:
 
     def call(self, function: Callable[[], None]) -> None:
         """Has something done in the bus's thread, if there still is one."""
+        if not callable(function):
+            raise ArgumentError(f"call takes a function without arguments, not {shown(function)}")
         if self._loop is not None:
             self._loop.call_soon_threadsafe(function)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
+from siftcast.model.toml_files import named_option
 from siftcast.overlays.contract import NodeId, Protocol
 from siftcast.overlays.durability import Durable, NotDurableError, Roster, Settings
 from siftcast.overlays.tables import TableFactory
@@ -66,8 +67,10 @@ def lay_out(file: ConfigurationFile, tables: TableFactory, *, durable: bool = Fa
             protocol = Durable(number, protocol, settings, Roster(names, digest))
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
-    except (SiftcastError, ValueError) as error:
-        raise file.error("overlay.options", str(error)) from None
+    except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
+        raise file.error(
+            named_option("overlay.options", spec.options, str(error)), str(error) or "is too large"
+        ) from None
     addresses = tuple(member.address for member in members)
     contacts = chosen.contacts(plan, number)
     return Overlay(names, number, addresses, chosen.name, protocol, contacts, digest)
@@ -98,7 +101,7 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme[Any, Any], Any]:
     try:
         return chosen, chosen.configure(spec.options)
     except SiftcastError as error:
-        raise file.error("overlay.options", str(error)) from None
+        raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
 
 
 def _regions(members: Sequence[MemberSpec]) -> list[str]:
@@ -141,7 +144,7 @@ def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> Schema | None:
     try:
         return Schema.load(file.beside(path))
     except (SiftcastError, OSError) as error:
-        raise file.error("overlay.schema", str(error), "docs/filter-language.md shows a schema") from None
+        raise file.error("overlay.schema", str(error), "docs/filter-language.md, Schemas, shows one") from None
 
 
 def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:

@@ -13,6 +13,9 @@ from siftcast.runtimes.live.node.rights import Access, Rights
 from siftcast.runtimes.live.wire.connection import Connection, Handler, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import HELLO_BYTES_MAX, VERSION, Hello, Welcome
 
+_TURN_S = 0.01
+"""How long one client or node may keep the others waiting, but for a single frame that takes longer."""
+
 
 class NodeLine:
     """Makes connections that are watched, and whose damage is logged."""
@@ -39,6 +42,7 @@ class NodeLine:
             frame_bytes_max=HELLO_BYTES_MAX,
             queue_bytes_max=self._configuration.slow_consumers.queue_bytes_max,
             watch=self._watch,
+            turn_s=_TURN_S,
             on_defect=lambda error: self._log.error("defect", error=str(error), exc_info=error),
             on_damage=self._damage.note,
         )

@@ -25,8 +25,8 @@ from siftcast.overlays.contract import (
     SubscribeRequested,
     UnsubscribeRequested,
 )
-from siftcast.overlays.trace import Trace
-from siftcast.runtimes.live.storage.private_files import make_folder
+from siftcast.overlays.trace import FILES, Trace
+from siftcast.runtimes.live.storage.private_files import make_file, make_folder, narrow
 
 _ROWS_BETWEEN_SETTLING = 50_000
 
@@ -82,6 +82,9 @@ class Recorder:
     def save(self) -> None:
         """Writes the trace, which has the content of events in it."""
         make_folder(self._folder)
+        for name in FILES:
+            make_file(self._folder / name)
+            narrow(self._folder / name)
         self.trace.save(self._folder)
 
 

@@ -8,6 +8,8 @@ at. The first bytes may be those of version 1, which is then answered in its own
 Writing: `pieces` gathers bytes until the loop comes round (`Outbox.flush`), then they are one write, one system call
 for many frames. When the peer does not read, the transport fills up to `queue_bytes_max` and `blocked` becomes true;
 who sends events must look at it and act on its policy. `hold` keeps it true while older events wait elsewhere.
+Turns: frames of one peer are handled for `turn_s` at most before the others have theirs, however many came in at once
+and however long each takes; one frame is always handled whole. What is left is read on after the others.
 Heartbeats (`Watch`) count rounds, not time: a process that was stopped for an hour finds one silent round at most, and
 a jump of the clock is nothing to it. A connection silent for SILENT_ROUNDS_MAX rounds is half-open: it is cut.
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 from typing import Protocol, cast
 from zlib import crc32
 
@@ -112,6 +115,7 @@ class Connection(asyncio.Protocol):
         frame_bytes_max: int = FRAME_BYTES_MAX,
         queue_bytes_max: int = QUEUE_BYTES_MAX,
         watch: Watch | None = None,
+        turn_s: float | None = None,
         on_defect: Callable[[BaseException], None] | None = None,
         on_damage: Callable[[Connection, DamagedFrame], None] | None = None,
     ) -> None:
@@ -129,6 +133,7 @@ class Connection(asyncio.Protocol):
         self._outbox = outbox
         self._queue_bytes_max = queue_bytes_max
         self._watch = watch
+        self._turn_s = turn_s
         self._on_defect = on_defect
         self._on_damage = on_damage
         self._is_fresh = True
@@ -190,6 +195,7 @@ class Connection(asyncio.Protocol):
     def _read(self, data: bytes) -> None:
         start, end, needed = 0, len(data), HEADER_BYTES
         view = memoryview(data)
+        until = None if self._turn_s is None else monotonic() + self._turn_s
         while end - start >= HEADER_BYTES and not self.closing:
             size, check, head = read_header(data, start)
             if crc32(view[start : start + CHECKED_BYTES]) != head:
@@ -209,6 +215,9 @@ class Connection(asyncio.Protocol):
             self._is_fresh = False
             self.handler.frame_received(decode_frame(body))
             start = stop
+            if until is not None and start < end and monotonic() > until:
+                self.pause_reading()
+                self._outbox.loop.call_soon(self.resume_reading)
         if start < end and not self.closing:
             self._partial = bytearray(view[start:])
             self._needed = needed

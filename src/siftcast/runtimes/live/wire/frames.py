@@ -6,7 +6,7 @@
       │ ── Subscribe, Publish ─────▶ │ ── PeerMessage ──────────▶ │
       │ ◀─ Subscribed, Published ─── │                            │
       │ ◀──────────────── Deliver ── │                            │
-      │ ── Acknowledge, Reject ────▶ │   (durable ones)           │
+      │ ─ AcknowledgeOffers, Reject▶ │   (durable ones)           │
 
 The first frame is a Hello with the version; an end that cannot speak it says so in a `Failure` and hangs up. Requests
 are numbered by whoever asks and answered by that number: with what was asked for, or with a `Failure` whose code is
@@ -155,7 +155,7 @@ class Dropped(Frame, frozen=True, gc=False, tag=12):
     count: int
 
 
-class Acknowledge(Frame, frozen=True, gc=False, tag=13):
+class AcknowledgeOffers(Frame, frozen=True, gc=False, tag=13):
     """A client has dealt with these events of a durable subscription."""
 
     subscription: int
@@ -274,7 +274,7 @@ AnyFrame = (
     | Subscribed
     | Deliver
     | Dropped
-    | Acknowledge
+    | AcknowledgeOffers
     | Reject
     | Describe
     | Description
@@ -288,7 +288,16 @@ AnyFrame = (
     | PeerQuestion
     | PeerAnswer
 )
-_encode = msgspec.msgpack.Encoder().encode
+
+
+def _plain_text(value: object) -> str:
+    """A text of a class of its own, such as NumPy's, as what it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} has no form on the wire")
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_plain_text).encode
 _decode: Callable[[bytes | memoryview], Frame] = msgspec.msgpack.Decoder(AnyFrame).decode
 # An array of three: the kind, the event, and an array of one number of four bytes.
 _DELIVERY: Final = bytes((0x93, 11))
