@@ -244,6 +244,12 @@ def test_a_function_has_a_name_that_sql_can_read(spark, some_bad, name):
         ss.register(spark, name, some_bad)
 
 
+@pytest.mark.parametrize("name", ["count", "Array", "current_user"])
+def test_a_function_takes_no_name_under_which_spark_would_answer_itself(spark, some_bad, name):
+    with pytest.raises(DataError, match=rf"Spark has a function {name}\(\) of its own"):
+        ss.register(spark, name, some_bad)
+
+
 @pytest.mark.parametrize("session", [None, "local", SparkSession])
 def test_a_function_is_registered_with_a_session(some_bad, session):
     with pytest.raises(ss.SparkError, match="needs a Spark session"):

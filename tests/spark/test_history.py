@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from siftcast.model import DataError, Filter
-from siftcast.spark import SparkSession, history
+from siftcast.spark import SparkSession, cluster, history
 from siftcast.spark.history import match_history
 from siftcast.workloads import generate
 
@@ -51,6 +51,15 @@ def test_ties_and_nulls_do_not_depend_on_the_tasks(spark: SparkSession) -> None:
     assert [index % 4 for index in whole[:20]] == [1] * 10 + [0] * 10
     assert all(index % 4 in (2, 3) for index in whole[20:])
     assert cut[0]["none"] == []
+
+
+def test_an_order_that_is_mistyped_is_told_the_nearest_column(spark: SparkSession) -> None:
+    events = spark.createDataFrame([(1, 2)], "timed long, x long")
+    everyone = spark.createDataFrame([("a", "TRUE")], "id string, filter string")
+    with pytest.raises(DataError, match=r"no column 'tined' to be ordered by; did you mean 'timed'\?"):
+        match_history(events, everyone, order_by="tined")
+    with pytest.raises(DataError, match=r"no column 'Timed' to be ordered by; did you mean 'timed'\? Upper"):
+        cluster(events, everyone, 1, order_by="Timed")
 
 
 def test_events_need_an_order(spark: SparkSession) -> None:

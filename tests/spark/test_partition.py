@@ -78,6 +78,47 @@ def test_without_data_the_values_are_shared_out(spark: SparkSession) -> None:
     assert [zone.box.volume for zone in zones.zones] == [250.0] * 4
 
 
+def test_zones_say_which_subscriptions_were_left_out(spark: SparkSession) -> None:
+    workload = generate("kyra-uniform", events=50, subscriptions=9, seed=0)
+    events, subscriptions = spark.createDataFrame(workload.events), spark.createDataFrame(workload.subscriptions)
+    said = partition(events, subscriptions, workload.schema, zones=2).explain()
+    assert "Left out" not in said
+    bad = spark.createDataFrame([("bad", "value = 'x'")], "id string, filter string")
+    found = partition(events, subscriptions.select("id", "filter").union(bad), workload.schema, zones=2)
+    left_out = "Left out: 1 of 10 subscriptions, which cannot be used; the first is 'bad': in 'value = 'x''"
+    assert left_out in found.explain()
+    assert Partition.from_json(found.to_json()).explain() == found.explain()
+
+
+def test_the_commands_refuse_the_schema_of_another_table(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert spark.version
+    workload = generate("stock-quotes", events=20, subscriptions=4, seed=6)
+    workload.write(tmp_path, ("jsonl", "parquet"))
+    (tmp_path / "events.csv").write_text("symbol,price\nA,8.5\n", encoding="utf-8")
+    schema = tmp_path / "other.toml"
+    schema.write_text('[[attribute]]\nname = "prise"\ntype = "float"\ndomain = [0, 9]\n', encoding="utf-8")
+    rules = str(tmp_path / "subscriptions.jsonl")
+    for name in ("events.jsonl", "events.parquet", "events.csv"):
+        paths = {"events": str(tmp_path / name), "subscriptions": rules}
+        for command in (spark_planning.statistics, spark_planning.partition):
+            with pytest.raises(DataError, match=r"no column 'prise'; did you mean 'price'\?(.|\n)*--lenient"):
+                command(**paths, schema=schema)
+    paths["events"] = str(tmp_path / "events.jsonl")
+    right = tmp_path / "schema.toml"
+    with pytest.raises(DataError, match=r"no column 'volumes' to take weights from; did you mean 'volume'\?"):
+        spark_planning.statistics(**paths, schema=right, weight="volumes")
+    spark_planning.statistics(**paths, schema=schema, lenient=True)
+    assert "no values" in capsys.readouterr().out
+    (tmp_path / "nothing.jsonl").write_text("", encoding="utf-8")
+    empty = {"events": str(tmp_path / "nothing.jsonl"), "subscriptions": rules}
+    assert spark_planning.statistics(**empty, schema=right) == 0
+    shown = capsys.readouterr().out
+    assert "no events in the" in shown
+    assert "None" not in shown
+
+
 def test_the_commands_write_json_and_say_that_rows_were_rejected(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +137,7 @@ def test_the_commands_write_json_and_say_that_rows_were_rejected(
     assert len(zones) == 3
     assert "3 zones along" in shown
     assert "2 rows" in shown
+    assert "the first is 'bad': line 1, column" in " ".join(shown.split())
     output = tmp_path / "statistics.json"
     assert spark_planning.statistics(**paths, schema=schema, attributes=("symbol",), output=output) == 1
     written = json.loads(output.read_text(encoding="utf-8"))

@@ -127,6 +127,11 @@ def test_a_name_that_collides_with_the_other_form_only_is_fine(events, subscript
 def test_tables_without_the_columns_are_refused(spark, events):
     with pytest.raises(DataError, match="need one column 'filter'; they have id, rule"):
         ss.match(events, spark.createDataFrame([("x", "TRUE")], "id string, rule string"))
+    typed = spark.createDataFrame([("x", "TRUE")], "id string, Filter string")
+    with pytest.raises(DataError, match=r"'filter'; did you mean 'Filter'\? Upper and lower case differ"):
+        ss.match(events, typed)
+    with pytest.raises(DataError, match=r"need one column 'idd'; did you mean 'id'\?"):
+        ss.match_counts(events, typed, id_column="idd", filter_column="Filter")
 
 
 def test_results_larger_than_a_batch_may_be_are_cut(monkeypatch):

@@ -2,14 +2,17 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from siftcast.model import Attribute, DataError, Filter, Schema, SiftcastError
+from siftcast.model import Attribute, Columns, DataError, Filter, Schema, SiftcastError
 from siftcast.space import Box
 from siftcast.spark import Intake, SparkSession
+from siftcast.spark.partition import partition
+from siftcast.spark.schema_check import check_declared
 from siftcast.spark.statistics import Statistics, statistics
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -68,6 +71,19 @@ def column(rows: list[dict[str, object]], name: str) -> list[object]:
 
 def test_bad_subscriptions_are_counted_apart(measured: Statistics) -> None:
     assert (measured.events, measured.subscriptions, measured.rejected) == (ROWS, len(FILTERS), len(BAD))
+
+
+def test_the_first_of_the_bad_ones_is_named(spark: SparkSession) -> None:
+    events = spark.createDataFrame([(1.0,)], "price double")
+    texts = ["price > 1", "price = 'x'", "prise > 1", None]
+    for count in range(1, len(texts)):
+        rows = [(f"s{number}", text) for number, text in enumerate(texts[count:])]
+        rules = spark.createDataFrame(rows, "id string, filter string").coalesce(1)
+        reason = ["", "'price' is of type float", "did you mean 'price'?", "the filter is null"][count]
+        found = statistics(events, rules, PRICES)
+        assert (found.subscriptions, found.rejected) == (0, len(rows))
+        assert str(found.first_rejected).startswith("'s0': ")
+        assert reason in str(found.first_rejected)
 
 
 def test_attributes_have_the_counts_of_a_plain_look(measured: Statistics, rows: list[dict[str, object]]) -> None:
@@ -137,9 +153,12 @@ def test_joint_cells_hold_every_event_with_a_point_once(measured: Statistics, ro
     assert sum(row["events"] for row in joint) == len(points)
 
 
-def test_text_shows_what_was_measured(measured: Statistics) -> None:
+def test_text_shows_what_was_measured(measured: Statistics, rows: list[dict[str, object]]) -> None:
     text = str(measured)
-    assert "400 events, 8 subscriptions, 3 rejected" in text
+    head = text.partition("\n")[0]
+    assert re.match("400 events, 8 subscriptions, 3 rejected; the first is 's(8|9|10)': .", head)
+    outside = sum(value in (10, 11) for value in column(rows, "place.x"))
+    assert f"0 null, {outside} outside the domain, 0 … 11; 2 subscriptions ask for it" in text
     assert "fullest of 4 cells of symbol" in text
     assert "null, x … x; 1 subscriptions ask for it\nno cells of note:" in text
 
@@ -155,8 +174,9 @@ def test_missing_columns_are_named(spark: SparkSession) -> None:
     table = spark.createDataFrame(pa.table({"id": ["a"]}))
     with pytest.raises(DataError, match="'filter'"):
         statistics(table, table, SCHEMA)
-    with pytest.raises(DataError, match="'size'"):
-        statistics(table, table.withColumnRenamed("id", "filter"), SCHEMA, weight="size")
+    priced = spark.createDataFrame([(1.0, 2.0)], "price double, sizes double")
+    with pytest.raises(DataError, match=r"'size' to take weights from; did you mean 'sizes'\?"):
+        statistics(priced, table.withColumnRenamed("id", "filter"), PRICES, weight="size")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +208,18 @@ def test_ids_that_match_refuses_are_counted_apart(spark: SparkSession) -> None:
     unreadable = spark.sql("SELECT 'c' AS id, CAST(X'7072ff' AS string) AS filter")
     found = statistics(events, spark.createDataFrame(rows, "id string, filter string").union(unreadable), PRICES)
     assert (found.subscriptions, found.rejected) == (2, 4)
+    assert found.first_rejected == "'c': not valid UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"), [((None, "a"), "a subscription needs an id"), (("a", "a"), "the id 'a' is taken")]
+)
+def test_an_id_that_is_refused_is_named(spark: SparkSession, ids: tuple[str | None, str], reason: str) -> None:
+    events = spark.createDataFrame([(1.0,)], "price double")
+    rules = spark.createDataFrame([(id, "price > 1") for id in ids], "id string, filter string")
+    found = statistics(events, rules, PRICES)
+    assert found.rejected == 1
+    assert str(found.first_rejected).startswith(reason)
 
 
 @pytest.mark.parametrize("weight", ["-1D", "double('nan')", "double('inf')", "CAST(null AS double)", "'heavy'"])
@@ -198,6 +230,51 @@ def test_events_need_weights_that_are_numbers(spark: SparkSession, weight: str) 
         statistics(events, everyone, PRICES, weight="w")
     with pytest.raises(DataError, match="not Intake"):
         statistics(Intake(events), everyone, PRICES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (Attribute("prise", "float", (0.0, 10.0)), "the events have no column 'prise'; did you mean 'price'?"),
+        (Attribute("Price", "float", (0.0, 10.0)), "did you mean 'price'? Upper and lower case differ"),
+        (Attribute("price", "string", ("a", "b")), "'price' is string in the schema, but double in the events"),
+        (Attribute("place.y", "int", (0, 9)), "no column 'place.y'; did you mean 'place.x'?"),
+        (Attribute("tags", "string", ("a", "b")), "'tags' is string in the schema, but array in the events"),
+    ],
+)
+def test_what_only_the_schema_has_is_an_error_unless_somebody_means_it(
+    spark: SparkSession, declared: Attribute, reason: str
+) -> None:
+    row = [(1.0, (2,), ["a"])]
+    events = spark.createDataFrame(row, "price double, place struct<x: int>, tags array<string>")
+    everyone = spark.createDataFrame([("a", "TRUE")], "id string, filter string")
+    schema = Schema([declared])
+    for measure in (statistics, partial(partition, zones=2)):
+        with pytest.raises(DataError) as caught:
+            measure(events, everyone, schema)
+        assert reason in str(caught.value)
+    found = statistics(events, everyone, schema, strict=False)
+    assert sum(found.table.axes[0].events) == 0
+
+
+def test_columns_of_the_right_kind_fit_whatever_their_type(spark: SparkSession) -> None:
+    events = spark.sql("SELECT 1 AS a, 2.5BD AS b, DATE '2024-01-01' AS at, null AS nothing, 3 AS `p.q`")
+    types = {"a": "float", "b": "int", "at": "timestamp", "nothing": "string", "p.q": "int"}
+    check_declared(Columns.of(events), Schema([Attribute(name, type) for name, type in types.items()]))
+    with pytest.raises(DataError, match="'b' is bool in the schema"):
+        check_declared(Columns.of(events), Schema([Attribute("b", "bool")]))
+
+
+def test_attributes_and_cells_without_events_are_not_shown_as_full(spark: SparkSession) -> None:
+    events = spark.createDataFrame([(3.0, None), (3.0, None)], "price double, size double")
+    everyone = spark.createDataFrame([("a", "price > 1")], "id string, filter string")
+    schema = Schema([Attribute("price", "float", (0.0, 10.0), 1.0), Attribute("size", "float", (0.0, 10.0), 1.0)])
+    text = str(statistics(events, everyone, schema))
+    assert text.count("of the load") == 1
+    assert "100.00% of the load  100.00% of the events" in text
+    assert "size (float): no values, 2 null, 0 outside the domain; 0 subscriptions ask for it" in text
+    assert "no events in the 11 cells of size" in text
+    assert "None" not in text
 
 
 PRICES = Schema([Attribute("price", "float", (0.0, 10.0))])

@@ -6,7 +6,7 @@ names: that they exist, and that what is compared is of one kind (`values`). Dem
 filters come down to the few dozen demands that their forms make.
 
     price < 95            price: comparable with a number
-    symbol LIKE 'A%'      symbol: comparable with a string
+    symbol LIKE 'A%'      symbol: of strings
     low < high            low, high: comparable with each other
     tags IS NOT NULL      tags: there
 
@@ -19,6 +19,7 @@ that column only. Lists, maps, bytes and structs compare with nothing but are th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -72,11 +73,15 @@ class Column(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What one test of a filter asks of columns: to be there, and to compare with each other and with a kind."""
+    """What one test of a filter asks of columns: to be there, and to compare with each other and with a kind.
+
+    `like` is for the message only: no literal that were written otherwise would make a number fit a pattern.
+    """
 
     paths: tuple[Path, ...]
     kind: Kind | None
     compared: bool
+    like: bool = False
 
 
 def demands_of(tree: object) -> Iterator[Demand]:
@@ -94,7 +99,7 @@ def demands_of(tree: object) -> Iterator[Demand]:
         if isinstance(node, Reference):
             yield Demand(paths, Kind.BOOLEAN, True)
         elif isinstance(node, Like):
-            yield Demand(paths, Kind.STRING, True)
+            yield Demand(paths, Kind.STRING, True, like=True)
         elif isinstance(node, IsNull):
             yield Demand(paths, None, False)
         else:
@@ -120,12 +125,16 @@ def _of_pandas(frame: Any) -> Any:
 
 
 class Columns(Mapping[str, Column]):
-    """The columns of a table by name, nested ones by their dotted names; `at` tells the two apart."""
+    """The columns of a table by name, nested ones by their dotted names; `at` tells the two apart.
 
-    __slots__ = ("_by_path", "_paths")
+    Of columns with the same name the last counts; `repeated` is the name of such, if there are any.
+    """
+
+    __slots__ = ("_by_path", "_paths", "repeated")
 
     def __init__(self, columns: Mapping[Path, Column]) -> None:
         self._by_path = dict(columns)
+        self.repeated: str | None = None
         self._paths: dict[str, Path] = {}  # of each name; flat columns come first, and count
         for path in self._by_path:
             self._paths.setdefault(".".join(path), path)
@@ -136,10 +145,17 @@ class Columns(Mapping[str, Column]):
         table = _of_pandas(frame)
         described = getattr(frame if table is None else table, "schema", frame)
         if type(described).__name__ == "StructType" and hasattr(described, "jsonValue"):
-            return cls(dict(_pathed(_spark_columns(described.jsonValue()))))
+            return cls._of_pairs(list(_pathed(_spark_columns(described.jsonValue()))))
         if type(described).__name__ == "Schema" and type(described).__module__.startswith("pyarrow."):
-            return cls(dict(_pathed(_arrow_columns(described))))
+            return cls._of_pairs(list(_pathed(_arrow_columns(described))))
         raise SchemaError(f"columns are those of a Spark, Arrow or pandas table, not of {type(frame).__name__}")
+
+    @classmethod
+    def _of_pairs(cls, pairs: list[tuple[Path, Column]]) -> Columns:
+        made = cls(dict(pairs))
+        counted = Counter(path for path, _ in pairs)
+        made.repeated = next((".".join(path) for path, count in counted.items() if count > 1), None)
+        return made
 
     def __getitem__(self, name: str) -> Column:
         return self._by_path[self._paths[name]]
@@ -184,6 +200,8 @@ class Columns(Mapping[str, Column]):
             if kind is None:
                 return f"'{name}' is of type {column.shown}, which compares with nothing; only IS [NOT] NULL asks of it"
             if demand.kind is not None and kind is not demand.kind:
+                if demand.like:
+                    return f"'{name}' is of type {column.shown}, but LIKE wants a column of strings"
                 return _unlike(name, column, kind, demand.kind)
             if known is not None and kind is not known[2]:
                 other, before = known[:2]
@@ -196,9 +214,8 @@ class Columns(Mapping[str, Column]):
         said = f"the events have no column '{name}'"
         if name in self._paths:
             return said + elsewhere(self._paths[name])
-        same = next((each for each in self._paths if each.casefold() == name.casefold()), None)
-        if same is not None:
-            return f"{said}; did you mean '{same}'? Upper and lower case differ in filters"
+        if same_but_for_case(name, self._paths) is not None:
+            return f"{said}{did_you_mean(name, self._paths)} in filters"
         for count in range(len(path) - 1, 0, -1):
             within = self.at(path[:count])
             if within is not None and within.shown != "struct":
@@ -206,11 +223,24 @@ class Columns(Mapping[str, Column]):
                 return f"{said}: '{reached}' is of type {within.shown}, and filters reach into structs only"
             if within is not None:
                 break
-        nearest = get_close_matches(name, self._paths, 1)
-        if nearest:
-            return f"{said}; did you mean '{nearest[0]}'?"
-        first = ", ".join(list(self._paths)[:_SHOWN])
-        return f"{said}; they have {first}{', …' if len(self._paths) > _SHOWN else ''}"
+        return f"{said}{did_you_mean(name, self._paths)}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """How a message ends about a column that is not there: with the nearest name, or the first of those there are."""
+    name, names = str(name), list(known)  # whatever was handed in for a name
+    same = same_but_for_case(name, names)
+    if same is not None:
+        return f"; did you mean '{same}'? Upper and lower case differ"
+    nearest = get_close_matches(name, names, 1)
+    if nearest:
+        return f"; did you mean '{nearest[0]}'?"
+    return f"; they have {', '.join(names[:_SHOWN]) or 'none'}{', …' if len(names) > _SHOWN else ''}"
+
+
+def same_but_for_case(name: str, known: Iterable[str]) -> str | None:
+    """The name that differs in upper and lower case only."""
+    return next((each for each in known if each.casefold() == name.casefold()), None)
 
 
 def elsewhere(path: Path) -> str:

@@ -6,12 +6,14 @@ JSON or CSV become timestamps and numbers, and partitioned schemes know the cont
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from math import isinf
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from siftcast.model.values import Kind, Value, in_utc, is_iterable, kind_of, loo
 
 KIND_OF_ATTRIBUTE = KIND_OF_COLUMN
 _FIELDS = {"name", "type", "domain", "granularity"}
+_STEP_MIN = sys.float_info.min  # below it doubles lose digits, and a grid its places
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,11 @@ class Attribute:
                 raise SchemaError(f"attribute '{self.name}': the domain lists a value twice")
         elif len(known) != 2 or known[0] > known[1]:  # type: ignore[operator]  # both of one kind
             raise SchemaError(f"attribute '{self.name}': the domain must be [low, high] with low <= high")
+        elif any(isinstance(end, float) and isinf(end) for end in known):
+            raise SchemaError(
+                f"attribute '{self.name}': the domain must have finite ends, not [{known[0]}, {known[1]}]; "
+                "state the least and the greatest value that occur, or no domain"
+            )
         return known
 
     def _check_granularity(self) -> None:
@@ -87,10 +95,18 @@ class Attribute:
             return
         if self.kind is not Kind.NUMBER:
             raise SchemaError(f"attribute '{self.name}': only numbers have a granularity")
-        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < 2**63:
-            raise SchemaError(f"attribute '{self.name}': granularity must be a positive number, not {shown(step)}")
-        if self.domain and self.domain[0] == float("-inf"):
-            raise SchemaError(f"attribute '{self.name}': a granularity needs a finite low end of the domain")
+        if isinstance(step, bool) or not isinstance(step, int | float) or not _STEP_MIN <= step < 2**63:
+            raise SchemaError(
+                f"attribute '{self.name}': granularity must be a positive number from {_STEP_MIN:.3g} to 2^63, "
+                f"not {shown(step)}"
+            )
+        low, high = (end for end in self.domain or (0, 0) if isinstance(end, int | float))  # as those of numbers are
+        width = high - low
+        if 0 < width < step:  # a domain of a single value may have any
+            raise SchemaError(
+                f"attribute '{self.name}': granularity must be at most {width:g}, the width of the domain, "
+                f"not {shown(step)}"
+            )
         object.__setattr__(self, "granularity", normalise(step))  # a NumPy float does not print as a number
 
     def coerce(self, value: object, *, check_domain: bool = True) -> Value | None:
@@ -221,6 +237,8 @@ class Schema:
         compare with nothing (lists, maps, bytes) are no attributes.
         """
         known = Columns.of(frame)
+        if known.repeated is not None:
+            raise SchemaError(f"two columns of the table are named '{known.repeated}'; rename one of them")
         made = cls([Attribute(each, column.type) for each, column in known.items() if column.kind is not None], name)
         made._paths = {each: path for each in made.names if len(path := known.path_of(each)) > 1}
         return made

@@ -122,27 +122,49 @@ def _cells(table: JointTable, space: ContentSpace) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=CELLS)
 
 
-def statistics_text(attributes: pa.Table, events: int, subscriptions: int, rejected: int, table: CellTable) -> str:
+def statistics_text(
+    attributes: pa.Table,
+    events: int,
+    subscriptions: int,
+    rejected: int,
+    table: CellTable,
+    *,
+    first_rejected: str | None = None,
+) -> str:
     """The attributes, and the fullest cells of each axis, for a terminal."""
     lines = [f"{events:,} events, {subscriptions:,} subscriptions" + f", {rejected:,} rejected" * bool(rejected)]
-    for row in attributes.to_pylist():
-        distinct = f"{'' if row['distinct_exact'] else '~'}{row['distinct']:,} values"
-        lines.append(f"{row['attribute']} ({row['type']}): {distinct}, {row['nulls']:,} null, ")
-        lines[-1] += f"{row['minimum']} … {row['maximum']}"
-        lines[-1] += f"; {row['constrained']:,} subscriptions ask for it"
-        lines[-1] += f", an event meets {row['selectivity']:.2%}" if row["selectivity"] is not None else ""
+    if rejected and first_rejected:
+        lines[0] += f"; the first is {first_rejected}"
+    lines += map(_attribute_line, attributes.to_pylist())
     without = [row["attribute"] for row in attributes.to_pylist() if row["selectivity"] is None]
     if without:
         lines.append(f"no cells of {', '.join(without)}: {NO_CELLS}")
     for axis in table.axes:
         loads = axis.loads()
         total = max(float(loads.sum()), 1e-300)
+        full = np.flatnonzero(axis.events > 0)
+        if not len(full):
+            lines.append(f"\nno events in the {len(axis):,} cells of {axis.attribute}")
+            continue
         lines.append(f"\nfullest of {len(axis):,} cells of {axis.attribute}")
         space = ContentSpace(Schema([table.cells.space.schema[axis.attribute]]))
-        for index in np.argsort(-loads, kind="stable")[:_SHOWN]:
+        for index in full[np.argsort(-loads[full], kind="stable")][:_SHOWN]:
             box = Box(tuple(axis.lows[index].tolist()), tuple(axis.highs[index].tolist()))
             lines.append(
                 f"  {loads[index] / total:7.2%} of the load  {axis.volume[index]:7.2%} of the events  "
                 f"popularity {axis.popularity[index]:7.2%}  {describe(space, box)}"
             )
     return "\n".join(lines)
+
+
+def _attribute_line(row: Mapping[str, Any]) -> str:
+    values = f"{'' if row['distinct_exact'] else '~'}{row['distinct']:,} values" if row["events"] else "no values"
+    facts = [values, f"{row['nulls']:,} null"]
+    if row["outside"] is not None:
+        facts.append(f"{row['outside']:,} outside the domain")
+    if row["minimum"] is not None:
+        facts.append(f"{row['minimum']} … {row['maximum']}")
+    wanted = f"{row['constrained']:,} subscriptions ask for it"
+    if row["selectivity"] is not None:
+        wanted += f", an event meets {row['selectivity']:.2%}"
+    return f"{row['attribute']} ({row['type']}): {', '.join(facts)}; {wanted}"

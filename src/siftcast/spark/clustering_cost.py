@@ -26,6 +26,7 @@ from siftcast.spark.attributes import attribute_columns
 from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
 from siftcast.spark.matched_numbers import Integers, match_numbers, subscription_ids
 from siftcast.spark.places import placed, under_places
+from siftcast.spark.workers import map_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def labels_cost(
         )
 
     asked = placed(events).select(*under_places(chosen.values()))
-    parts = asked.mapInArrow(count, "name string, sent bigint, wanted bigint")
+    parts = map_batches(asked, count, "name string, sent bigint, wanted bigint")
     sums = parts.groupBy("name").agg(fn.sum("sent").alias("sent"), fn.sum("wanted").alias("wanted")).collect()
     found = {row["name"]: FalsePositives(row["sent"], row["wanted"]) for row in sums}
     return {name: found.get(name, FalsePositives(0, 0)) for name in known}

@@ -40,9 +40,10 @@ from siftcast.spark.clustering import cluster_table
 from siftcast.spark.clustering_cost import labels_cost
 from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
 from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.history import order_column
 from siftcast.spark.intake import Intake, as_intake, good_rows
 from siftcast.spark.matched_numbers import subscription_ids
-from siftcast.spark.recent_matches import order_column, recent_matches
+from siftcast.spark.recent_matches import recent_matches
 from siftcast.spark.session import active_session, is_connect, session
 from siftcast.spark.stream_folders import local_folder, numbered, numbered_path
 from siftcast.spark.streaming import AVAILABLE_NOW

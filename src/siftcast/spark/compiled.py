@@ -28,7 +28,7 @@ from pyspark.sql import types as t
 from siftcast.files import Rejection
 from siftcast.matching import Matcher
 from siftcast.model import Columns, DataError, Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.model.columns import Demand
+from siftcast.model.columns import Demand, did_you_mean
 from siftcast.spark.dead_letters import NOT_UTF8, dead_letter_frame, table_texts
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.places import placed, placed_column, text_column
@@ -149,6 +149,7 @@ def compile_subscriptions(
 ) -> CompiledSubscriptions:
     """Collects and indexes subscriptions; filters that do not fit the schema or the columns of events are refused."""
     check_subscriptions(subscriptions, id_column, filter_column)
+    check_workers(subscriptions.sparkSession)
     names = subscriptions.columns
     columns = [text_column(names, name) if name == id_column else placed_column(names, name) for name in names]
     table = placed(subscriptions).select(*columns).toArrow().rename_columns(names)
@@ -177,8 +178,8 @@ def check_subscriptions(subscriptions: DataFrame, id_column: str, filter_column:
         raise DataError("subscriptions that change as a stream are for match_stream(); here they must be a table")
     names = subscriptions.columns
     for name in (id_column, filter_column):
-        if names.count(name) != 1:
-            raise DataError(f"the subscriptions need one column '{name}'; they have {', '.join(names) or 'none'}")
+        if name not in names:
+            raise DataError(f"the subscriptions need one column '{name}'{did_you_mean(name, names)}")
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise DataError(f"two columns of the subscriptions are named '{repeated}'; rename one of them")

@@ -52,6 +52,7 @@ from siftcast.planning.clustering import (
 from siftcast.planning.clustering.estimator import KMEANS
 from siftcast.planning.clustering.matched_events import Floats
 from siftcast.spark.matched_numbers import Integers
+from siftcast.spark.workers import map_batches
 
 _CONTENT = "number int, content binary"
 Work = Callable[[Any], Any]
@@ -262,7 +263,7 @@ def _stage(groups: DataFrame, work: Work) -> DataFrame:
                     [pa.array([number.as_py()], pa.int32()), pa.array([done], pa.binary())], ["number", "content"]
                 )
 
-    return groups.mapInArrow(run, _CONTENT)
+    return map_batches(groups, run, _CONTENT)
 
 
 def _collected(groups: DataFrame) -> list[Any]:

@@ -22,10 +22,12 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
+from siftcast.model.columns import did_you_mean
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compiled_for
 from siftcast.spark.matched_numbers import MatchedRows, match_numbers, subscription_ids
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_columns, check_frame
+from siftcast.spark.workers import map_batches
 
 ORDER_COLUMNS = ("event_id", "time", "timestamp")
 _PAIRS_GATHERED = 1_000_000
@@ -57,7 +59,7 @@ def match_history(
     check_columns(events.columns)
     if isinstance(subscriptions, CompiledSubscriptions):
         raise DataError("histories need the table of the subscriptions, not compiled ones")
-    order = _order_column(events, order_by)
+    order = order_column(events, order_by)
     compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     names = events.columns
     unnamed = placed(events)
@@ -74,7 +76,7 @@ def match_history(
             t.StructField("event", unnamed.schema),
         ]
     )
-    found = keyed.mapInArrow(_task(compiled.shipment, names, last, _PAIRS_GATHERED), form)
+    found = map_batches(keyed, _task(compiled.shipment, names, last, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_TIE).desc()]
     ranked = found.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription_id").orderBy(*by_age)))
     kept = ranked.where(fn.col("rank") <= last)
@@ -88,18 +90,16 @@ def match_history(
     )
 
 
-def _order_column(events: DataFrame, order_by: str | None) -> str:
+def order_column(events: DataFrame, order_by: str | None) -> str:
+    """The column that says which events are newer; raises DataError where there is none that can."""
     if order_by is None:
         order_by = next((name for name in ORDER_COLUMNS if name in events.columns), None)
-        if order_by is None:
-            raise DataError(
-                f"order_by must name the column that says which events are newer; the events have "
-                f"{', '.join(events.columns)}"
-            )
+    if order_by is None:
+        names = ", ".join(events.columns) or "none"
+        raise DataError(f"order_by must name the column that says which events are newer; the events have {names}")
     if order_by not in events.columns:
-        raise DataError(
-            f"the events have no column '{order_by}' to be ordered by; they have {', '.join(events.columns)}"
-        )
+        hint = did_you_mean(order_by, events.columns)
+        raise DataError(f"the events have no column '{order_by}' to be ordered by{hint}")
     if not isinstance(events.schema[order_by].dataType, t.AtomicType):
         raise DataError(f"events cannot be ordered by '{order_by}': it is no number, text, date or time")
     return order_by

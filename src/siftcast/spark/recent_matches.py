@@ -24,9 +24,10 @@ from pyspark.sql import types as t
 from siftcast.model import DataError
 from siftcast.spark.attributes import attribute_columns
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment
-from siftcast.spark.history import ORDER_COLUMNS
+from siftcast.spark.history import order_column
 from siftcast.spark.matched_numbers import Integers, match_numbers
 from siftcast.spark.places import placed, placed_column, under_places
+from siftcast.spark.workers import map_batches
 
 _PAIRS_GATHERED = 4_000_000
 _BATCH_ROWS = 65_536
@@ -68,24 +69,11 @@ def recent_matches(
             t.StructField(_EVENT, t.LongType()),
         ]
     )
-    found = keyed.mapInArrow(_task(subscriptions.shipment, list(chosen), recent, _PAIRS_GATHERED), form)
+    found = map_batches(keyed, _task(subscriptions.shipment, list(chosen), recent, _PAIRS_GATHERED), form)
     by_age = [fn.col(_ORDER).desc_nulls_last(), fn.col(_EVENT).desc()]
     once = found.dropDuplicates(["subscription", _EVENT])
     ranked = once.withColumn("rank", fn.row_number().over(Window.partitionBy("subscription").orderBy(*by_age)))
     return _numbered(ranked.where(fn.col("rank") <= recent).drop("rank").toArrow())
-
-
-def order_column(events: DataFrame, order_by: str | None) -> str:
-    """The column that says which events are newer; raises DataError where there is none that can."""
-    names = ", ".join(events.columns) or "none"
-    order = order_by or next((name for name in ORDER_COLUMNS if name in events.columns), None)
-    if order is None:
-        raise DataError(f"order_by must name the column that says which events are newer; the events have {names}")
-    if order not in events.columns:
-        raise DataError(f"the events have no column '{order}' to be ordered by; they have {names}")
-    if not isinstance(events.schema[order].dataType, t.AtomicType):
-        raise DataError(f"events cannot be ordered by '{order}': it is no number, text, date or time")
-    return order
 
 
 def _task(shipment: Shipment, names: list[str], recent: int, most: int) -> Callable[[Batches], Batches]:

@@ -40,6 +40,7 @@ from siftcast.spark.schemas import Output, check_event_columns, check_frame, lis
 from siftcast.spark.shard_events import event_shards
 from siftcast.spark.shard_planning import Batches, measured, read_filter, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
+from siftcast.spark.workers import map_batches
 
 _SUBSCRIPTION = "struct<id: string, filter: string, dialect: string>"
 _LOST = "a task ran twice and numbered its events anew, so their matches cannot be put together; run the query again"
@@ -91,7 +92,7 @@ def match_sharded(
     lists = lists_type(placed(events).schema, IDS)
     form = _partial_type(lists) if merging else lists
     worker = ShardWorker(tuple(events.columns), engine, schema, every=output == "lists", merging=merging)
-    found = spread.sortWithinPartitions("shard", "side").mapInArrow(worker.run, form)
+    found = map_batches(spread.sortWithinPartitions("shard", "side"), worker.run, form)
     return shape(_merge(found) if merging else found, events.columns, output)
 
 
@@ -99,8 +100,8 @@ def match_sharded(
 
 
 def _subscription_rows(plain: DataFrame, plan: ShardPlan, check: FilterCheck) -> DataFrame:
-    dealt = plain.mapInArrow(
-        _place(replace(plan, reason=""), check), "shard int, id string, filter string, dialect string"
+    dealt = map_batches(
+        plain, _place(replace(plan, reason=""), check), "shard int, id string, filter string, dialect string"
     )
     subscription = fn.struct("id", "filter", "dialect").cast(_SUBSCRIPTION)
     return dealt.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))

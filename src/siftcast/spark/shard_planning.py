@@ -32,6 +32,7 @@ from siftcast.spark.dead_letters import NOT_UTF8, table_texts
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.shard_events import place_column
+from siftcast.spark.workers import check_workers, map_batches
 
 SAMPLE = 10_000
 SHARD_SUBSCRIPTIONS = 200_000  # with which a worker needs about 400 MiB in all
@@ -61,6 +62,7 @@ def shard_plan(
     if shards is not None and shards < 1:
         raise DataError(f"there must be at least one shard, not {shards}")
     plain = subscription_columns(subscriptions, id_column, filter_column)
+    check_workers(plain.sparkSession)
     total = plain.count()
     check = FilterCheck.of(schema, events if strict else None)
     filters = sample_filters(plain, check)
@@ -115,7 +117,7 @@ def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, li
 
 def measured(plan: ShardPlan, plain: DataFrame, check: FilterCheck) -> ShardPlan:
     """The plan with the sizes of these subscriptions; raises DataError if one of them cannot be used."""
-    rows = plain.mapInArrow(_measure(replace(plan, reason=""), check), _MEASURED).collect()
+    rows = map_batches(plain, _measure(replace(plan, reason=""), check), _MEASURED).collect()
     amounts: dict[int, int] = {}
     letters = []
     for row in rows:
@@ -125,7 +127,7 @@ def measured(plan: ShardPlan, plain: DataFrame, check: FilterCheck) -> ShardPlan
             letters.append((row["reason"], row["source"]))
     total = sum(row["amount"] for row in rows if row["zone"] is None and row["reason"] is None)
     rejected = amounts.get(_REJECTED, 0)
-    usable = plain.mapInArrow(_usable(check), plain.schema) if rejected else plain  # each row is counted once
+    usable = map_batches(plain, _usable(check), plain.schema) if rejected else plain  # each row is counted once
     repeated = usable.groupBy("id").count().where("count > 1 AND id <> ''")
     twice = repeated.agg(fn.sum(fn.col("count") - 1), fn.min("id")).first()
     if twice is not None and twice[0]:

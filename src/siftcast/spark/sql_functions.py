@@ -53,6 +53,8 @@ def register(
     check_session(spark)
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise DataError(f"a function in SQL has a name of letters, digits and underscores, not {name!r}")
+    if not spark.sql(f"SHOW SYSTEM FUNCTIONS LIKE '{name}'").isEmpty():  # Spark would take its own without a word
+        raise DataError(f"Spark has a function {name}() of its own, which would answer instead; choose another name")
     if output not in _ANSWERS:
         raise DataError(f"output must be {' or '.join(map(repr, _ANSWERS))}, not {output!r}")
     if not isinstance(subscriptions, CompiledSubscriptions):

@@ -24,15 +24,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
-from siftcast.model import DataError, Filter, FilterError, Schema
+from siftcast.model import Columns, DataError, Schema
+from siftcast.model.columns import did_you_mean
 from siftcast.model.schema import checked_schema
 from siftcast.planning import Cells, CellTable, axis_edges, grid_size, joint_cells, places_of
 from siftcast.planning.cells import JOINT_CELLS, QUANTILE_CELLS, VALUES_MAX, Floats
 from siftcast.planning.statistics_tables import attribute_table, cell_table, statistics_text
 from siftcast.planning.zone_choice import subspace
 from siftcast.space import ContentSpace
-from siftcast.spark.dead_letters import table_texts
+from siftcast.spark.measured_filters import check_filters, filter_columns, read_filters, with_ids
+from siftcast.spark.schema_check import check_declared
 from siftcast.spark.schemas import check_frame
+from siftcast.spark.workers import check_workers, map_batches
 
 SAMPLE_POINTS = 20_000
 _BATCH_FILTERS = 1_024
@@ -49,7 +52,7 @@ class Statistics:
     `attributes` has a row for each attribute of the schema, `cells` one for each cell: of every axis, and joint ones
     (`attribute` is null) where there are several axes. `table` holds the same counts for planning. `rejected` counts
     subscriptions that cannot be parsed, do not fit the schema or have no id of their own (of one id, any counts); they
-    are in no other figure.
+    are in no other figure. `first_rejected` says which was the first of them, and why.
     """
 
     attributes: DataFrame
@@ -58,9 +61,17 @@ class Statistics:
     subscriptions: int
     rejected: int
     table: CellTable = field(repr=False)
+    first_rejected: str | None = None
 
     def __str__(self) -> str:
-        return statistics_text(self.attributes.toArrow(), self.events, self.subscriptions, self.rejected, self.table)
+        return statistics_text(
+            self.attributes.toArrow(),
+            self.events,
+            self.subscriptions,
+            self.rejected,
+            self.table,
+            first_rejected=self.first_rejected,
+        )
 
 
 def statistics(
@@ -72,30 +83,33 @@ def statistics(
     attributes: Sequence[str] | None = None,
     values_max: int = VALUES_MAX,
     joint_max: int = JOINT_CELLS,
+    strict: bool = True,
 ) -> Statistics:
     """Measures events (columns named as the schema's attributes) and subscriptions ([id,] filter[, dialect]).
 
     `weight` names a column with the cost of an event, 1 if not given. `attributes` limits the axes that get cells;
-    an axis of more than `values_max` values gets quantile cells; there are at most `joint_max` joint cells.
+    an axis of more than `values_max` values gets quantile cells; there are at most `joint_max` joint cells. Raises
+    DataError, unless `strict` is off, if the events lack an attribute of the schema or have it of another type.
     """
     check_frame(events, "events")
-    check_frame(subscriptions, "subscriptions")
-    if "filter" not in subscriptions.columns:
-        raise DataError(f"the table of subscriptions has no column 'filter'; it has {', '.join(subscriptions.columns)}")
+    check_filters(subscriptions)
     checked_schema(schema)
+    if strict:
+        check_declared(Columns.of(events), schema)
     for option, value in (("values_max", values_max), ("joint_max", joint_max)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise DataError(f"{option} must be a whole number of at least 1, not {value!r}")
     _check_weights(events, weight)
     space = ContentSpace(schema) if attributes is None else subspace(schema, attributes)
+    check_workers(events.sparkSession)
     summary = _summarise(events, schema, weight)
     if summary["bad_weights"]:
         raise DataError(f"{summary['bad_weights']:,} events have no number of at least 0 in '{weight}', their weight")
     points = _points(events, space, weight)
     cells = _lay_cells(points, space, summary["events"], values_max, joint_max)
-    counted = _summed(points, _count_events(cells))
-    named, nameless = _with_ids(subscriptions)
-    wanted = _summed(filter_columns(named), _count_interests(cells, schema))
+    counted, _ = _summed(points, _count_events(cells))
+    named, nameless, first_nameless = with_ids(subscriptions)
+    wanted, first_refused = _summed(filter_columns(named), _count_interests(cells, schema))
     rejected = int(wanted.pop(_REJECTED, 0.0)) + nameless
     naming = {each.name: int(wanted.pop(_NAMING - index, 0.0)) for index, each in enumerate(schema)}
     table = CellTable.of(cells, _vector(counted, cells.event_entries), _vector(wanted, cells.interest_entries))
@@ -107,6 +121,7 @@ def statistics(
         table.subscriptions,
         rejected,
         table,
+        first_refused or first_nameless,
     )
 
 
@@ -115,7 +130,8 @@ def _check_weights(events: DataFrame, weight: str | None) -> None:
     if weight is None:
         return
     if weight not in events.columns:
-        raise DataError(f"the table of events has no column '{weight}' to take weights from")
+        hint = did_you_mean(weight, events.columns)
+        raise DataError(f"the table of events has no column '{weight}' to take weights from{hint}")
     kind = events.schema[weight].dataType
     if not isinstance(kind, t.NumericType):
         raise DataError(f"weights must be numbers, but the column '{weight}' is {kind.simpleString()}")
@@ -160,22 +176,6 @@ def _summarise(events: DataFrame, schema: Schema, weight: str | None) -> dict[st
     return row.asDict()
 
 
-def _with_ids(subscriptions: DataFrame) -> tuple[DataFrame, int]:
-    """The subscriptions with an id of their own, one for each, and how many have none: `match` refuses those."""
-    if "id" not in subscriptions.columns:
-        return subscriptions, 0
-    named = subscriptions.where(fn.col("id").cast("string") != "")
-    ids = named.groupBy("id").count().agg(fn.count(fn.lit(1)), fn.coalesce(fn.sum("count"), fn.lit(0))).first()
-    assert ids is not None
-    once = named if ids[0] == ids[1] else named.dropDuplicates(["id"])
-    return once, subscriptions.count() - ids[0]
-
-
-def filter_columns(subscriptions: DataFrame) -> DataFrame:
-    dialect = fn.col("dialect") if "dialect" in subscriptions.columns else fn.lit(None)
-    return subscriptions.select(fn.col("filter").cast("string"), dialect.cast("string").alias("dialect"))
-
-
 # -- cells -------------------------------------------------------------------------------------------
 
 
@@ -194,7 +194,7 @@ def _points(events: DataFrame, space: ContentSpace, weight: str | None) -> DataF
             yield pa.RecordBatch.from_arrays([*places, batch.column(len(axes))], [*names, "weight"])
 
     form = ", ".join(f"{name} double" for name in (*names, "weight"))
-    return events.select(*columns, cost.alias("weight")).mapInArrow(locate, form)
+    return map_batches(events.select(*columns, cost.alias("weight")), locate, form)
 
 
 def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: int, joint_max: int) -> Cells:
@@ -237,49 +237,46 @@ def _count_interests(cells: Cells, schema: Schema) -> Callable[[Batches], Batche
     def count(batches: Batches) -> Batches:
         total: Floats | None = None
         rejected = 0
+        first: str | None = None
         naming = dict.fromkeys(schema.names, 0)
         for batch in batches:
             for start in range(0, batch.num_rows, _BATCH_FILTERS):
-                filters, refused = read_filters(batch.slice(start, _BATCH_FILTERS), schema)
+                filters, refused, first_refused = read_filters(batch.slice(start, _BATCH_FILTERS), schema)
                 rejected += refused
+                first = first or first_refused
                 for filter_ in filters:
                     for name in filter_.attributes:
                         naming[name] += 1
                 vector = cells.count_interests(filters)
                 total = vector if total is None else total + vector
         if total is not None:
-            yield _entries(total, rejected, list(naming.values()))
+            yield _entries(total, rejected, list(naming.values()), first)
 
     return count
 
 
-def read_filters(batch: pa.RecordBatch, schema: Schema) -> tuple[list[Filter], int]:
-    """The good filters of a batch (filter, dialect) and how many are not."""
-    filters: list[Filter] = []
-    texts, readable = table_texts(pa.Table.from_batches([batch]))
-    for text, dialect, fine in zip(*(column.to_pylist() for column in texts.columns), readable, strict=True):
-        if not fine:
-            continue
-        try:
-            filter_ = Filter.parse(text, dialect or "sql")
-            filter_.check(schema)
-        except FilterError:
-            continue
-        filters.append(filter_)
-    return filters, batch.num_rows - len(filters)
-
-
-def _entries(vector: Floats, rejected: int = 0, naming: Sequence[int] = ()) -> pa.RecordBatch:
+def _entries(
+    vector: Floats, rejected: int = 0, naming: Sequence[int] = (), first_refused: str | None = None
+) -> pa.RecordBatch:
+    """The sums of a task, and the first row that it refused."""
     places = np.flatnonzero(vector)
     index = np.concatenate((places, [_REJECTED], _NAMING - np.arange(len(naming))))
     value = np.concatenate((vector[places], [float(rejected)], np.asarray(naming, np.float64)))
-    return pa.RecordBatch.from_arrays([pa.array(index.astype(np.int64)), pa.array(value)], ["entry", "amount"])
+    reasons = [first_refused if entry == _REJECTED else None for entry in index.tolist()]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(index.astype(np.int64)), pa.array(value), pa.array(reasons, pa.string())],
+        ["entry", "amount", "reason"],
+    )
 
 
-def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> dict[int, float]:
-    parts = frame.mapInArrow(count, "entry long, amount double")
-    total = parts.groupBy("entry").agg(fn.sum("amount").alias("amount")).toArrow()
-    return dict(zip(total["entry"].to_pylist(), total["amount"].to_pylist(), strict=True))
+def _summed(frame: DataFrame, count: Callable[[Batches], Batches]) -> tuple[dict[int, float], str | None]:
+    """The sums of all tasks by entry, and the first row that was refused."""
+    parts = map_batches(frame, count, "entry long, amount double, reason string")
+    task = fn.when(fn.col("reason").isNotNull(), fn.spark_partition_id())
+    kept = parts.withColumn("task", task).groupBy("entry")
+    total = kept.agg(fn.sum("amount").alias("amount"), fn.min_by("reason", "task").alias("reason")).toArrow()
+    amounts = dict(zip(total["entry"].to_pylist(), total["amount"].to_pylist(), strict=True))
+    return amounts, next(filter(None, total["reason"].to_pylist()), None)
 
 
 def _vector(entries: dict[int, float], size: int) -> Floats:

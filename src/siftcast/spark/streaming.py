@@ -46,6 +46,7 @@ from siftcast.spark.stream_output import (
 )
 from siftcast.spark.stream_progress import Backlog, StreamProgress
 from siftcast.spark.stream_standing import StandingSubscriptions
+from siftcast.spark.workers import check_workers
 
 AVAILABLE_NOW = "available now"
 
@@ -161,6 +162,7 @@ def match_stream(
     if not taken.rows.isStreaming:
         raise DataError("these events are a table, not a stream; make them with spark.readStream, or use match()")
     columns = _result_columns(taken, mode, format)
+    check_workers(spark)
     into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
     letters = into / "_dead_letters" if dead_letters is None else local_folder(dead_letters, "folder for dead letters")
     changelog = open_changelog(spark, subscriptions, subscriptions_format)

@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from siftcast.spark.errors import SparkError
+from siftcast.spark.workers import map_batches
 
 Configuration = Mapping[str, Any]
 Show = Callable[[int, int], None]
@@ -73,7 +74,7 @@ def _run(spark: SparkSession, function: str, missing: Sequence[tuple[str, dict[s
             yield pa.RecordBatch.from_pydict({"failure": pa.array(failed, pa.string())})
 
     numbers = spark.range(0, len(missing), 1, len(missing))
-    rows = numbers.mapInArrow(work, "failure string").collect()
+    rows = map_batches(numbers, work, "failure string").collect()
     return [row["failure"] for row in rows if row["failure"] is not None]
 
 

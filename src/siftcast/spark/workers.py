@@ -2,9 +2,11 @@
 
 A session that somebody else has made may run Python elsewhere: on machines where nobody has installed the package, or
 with another interpreter of this one. Without a look, the first job fails in each of its tasks, four times over, with a
-stack that ends in `No module named 'siftcast'`. So a session is asked once, by a task of its own, before it is given
-its first matcher. An embedded session whose workers run this very interpreter is not asked: that task would cost most
-of a second.
+stack that ends in `No module named 'siftcast'`. So a session is asked once, by a task of its own, before the first job.
+An embedded session whose workers run this very interpreter is not asked: that task would cost most of a second.
+
+Whatever sends Python to the workers goes through `map_batches` or takes a shipment (`compiled.ship`), and both ask.
+Functions that would first run jobs of Spark's own ask at their beginning.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
+import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
+from pyspark.sql import types as t
 
 from siftcast.spark.errors import SparkError, first_lines
 from siftcast.spark.session import is_connect
@@ -39,6 +44,14 @@ def check_workers(spark: SparkSession) -> None:
     if not runs_here(spark):
         ask_worker(spark)
     _asked.add(key)
+
+
+def map_batches(
+    rows: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], form: t.StructType | str
+) -> DataFrame:
+    """A function over the Arrow batches of each task, as `mapInArrow`, for workers that are known to have ours."""
+    check_workers(rows.sparkSession)
+    return rows.mapInArrow(run, form)
 
 
 def runs_here(spark: SparkSession) -> bool:

@@ -69,7 +69,7 @@ def test_filters_that_rows_can_answer_pass(text: str) -> None:
         ),
         ("day = '2024-05-01'", "write TIMESTAMP before the string"),
         ("symbol = TIMESTAMP '2024-05-01'", "'symbol' is of type string, which does not compare with a timestamp"),
-        ("price LIKE 'x'", "does not compare with a string"),
+        ("price LIKE '8%'", "'price' is of type double, but LIKE wants a column of strings"),
         ("price", "does not compare with a boolean"),
         ("open = 1", "'open' is of type bool, which does not compare with a number"),
         ("tags = 'x'", "'tags' is of type list<item: string>, which compares with nothing"),
@@ -100,6 +100,18 @@ def test_a_schema_of_a_table_has_what_compares() -> None:
     )
     assert Schema.of(TABLE, "quotes") == expected
     assert Schema.of(TABLE.empty_table(), "quotes") == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ([("a", pa.int64()), ("b", pa.int64()), ("a", pa.string())], "a"),
+        ([("a", pa.struct([("b", pa.int64()), ("b", pa.string())]))], r"a\.b"),
+    ],
+)
+def test_a_schema_of_a_table_leaves_no_column_out_without_a_word(fields: list[object], name: str) -> None:
+    with pytest.raises(SchemaError, match=f"two columns of the table are named '{name}'; rename one"):
+        Schema.of(pa.schema(fields))
 
 
 def test_a_schema_of_a_table_tells_fields_from_columns_and_one_written_down_does_not() -> None:

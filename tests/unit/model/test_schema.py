@@ -95,7 +95,11 @@ def test_schema_is_loaded_from_a_file_and_errors_name_it(tmp_path):
         ("[[attribute]]\nname = 'a'\ntype = 'int'\ngranularity = nan", "positive number"),
         ("[[attribute]]\nname = 'a'\ntype = 'int'\ngranularity = true", "positive number"),
         ("[[attribute]]\nname = 'a'\ntype = 'int'\ngranularity = '1'", "positive number"),
-        ("[[attribute]]\nname = 'a'\ntype = 'float'\ndomain = [-inf, 1.0]\ngranularity = 0.5", "finite low end"),
+        ("[[attribute]]\nname = 'a'\ntype = 'int'\ngranularity = inf", r"from 2\.23e-308 to 2\^63, not inf"),
+        ("[[attribute]]\nname = 'a'\ntype = 'float'\ngranularity = 1e-320", r"from 2\.23e-308 to 2\^63, not 1e-320"),
+        ("[[attribute]]\nname = 'a'\ntype = 'float'\ndomain = [-inf, 1.0]\ngranularity = 0.5", "finite ends"),
+        ("[[attribute]]\nname = 'a'\ntype = 'float'\ndomain = [0, inf]", r"finite ends, not \[0\.0, inf\]; state the"),
+        ("[[attribute]]\nname = 'a'\ntype = 'int'\ndomain = [2, 5]\ngranularity = 4", "at most 3, the width .*, not 4"),
         ("[[attribute]]\nname = ''\ntype = 'int'", "needs a name"),
         ("[[attribute]]\nname = 'a'\ntype = 'int'\n" * 2, "same name"),
     ],
@@ -103,6 +107,11 @@ def test_schema_is_loaded_from_a_file_and_errors_name_it(tmp_path):
 def test_malformed_schema_is_refused_with_the_reason(toml, words):
     with pytest.raises(SchemaError, match=words):
         Schema.parse(toml)
+
+
+def test_a_granularity_may_be_as_wide_as_the_domain_and_anything_on_a_single_value():
+    assert Attribute("a", "float", (0.0, 0.5), 0.5).scale.step == Decimal("0.5")
+    assert Attribute("a", "int", (7, 7), 2).domain == (7, 7)
 
 
 def test_missing_attribute_is_a_schema_error_that_lists_the_others():

@@ -20,10 +20,12 @@ from rich.text import Text
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.spark_running import start_session
 from siftcast.interfaces.cli.terminal import bar, facts, out
-from siftcast.model import DataError, Schema
+from siftcast.model import Columns, DataError, Schema
+from siftcast.model.columns import did_you_mean
 
 if TYPE_CHECKING:
     from siftcast.space import Partition
+    from siftcast.spark import SparkSession
     from siftcast.spark.statistics import Statistics
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -39,6 +41,7 @@ def statistics(
     attributes: Names = (),
     weight: str | None = None,
     output: Path | None = None,
+    lenient: Flag = False,
     master: str | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -62,6 +65,8 @@ def statistics(
         A column of the events that says what each costs, such as its size; without it all cost the same.
     output
         Where to write both tables, as one JSON file.
+    lenient
+        Go on also where the events lack attributes of the schema, which are then null, or have them of other types.
     master
         Where to run: local[4], spark://host:7077. By default all cores of this machine.
     quiet
@@ -70,14 +75,16 @@ def statistics(
     from siftcast.spark.statistics import statistics as measure
 
     types = Schema.load(schema)
-    with _inputs(events, subscriptions, types, weight, master, quiet) as given:
+    with _inputs(events, subscriptions, types, weight, master, quiet, lenient) as given:
         given.say("measuring")
-        found = measure(given.events, given.subscriptions, types, weight=weight, attributes=attributes or None)
+        axes = attributes or None
+        found = measure(given.events, given.subscriptions, types, weight=weight, attributes=axes, strict=not lenient)
         attribute_rows, cell_rows = (table.toArrow().to_pylist() for table in (found.attributes, found.cells))
         refused = given.refused() + found.rejected
     if output is not None:
         counts = {"events": found.events, "subscriptions": found.subscriptions, "rejected": refused}
-        _write(output, json.dumps(counts | {"attributes": attribute_rows, "cells": cell_rows}, indent=1))
+        tables = {"first_rejected": found.first_rejected, "attributes": attribute_rows, "cells": cell_rows}
+        _write(output, json.dumps(counts | tables, indent=1))
     if not quiet:
         _show_counts(found, refused, output, out())
         _show_attributes(attribute_rows, out())
@@ -95,6 +102,7 @@ def partition(
     attributes: Names = (),
     weight: str | None = None,
     output: Path | None = None,
+    lenient: Flag = False,
     master: str | None = None,
     quiet: Flag = False,
 ) -> int:
@@ -122,6 +130,8 @@ def partition(
         A column of the events that says what each costs, such as its size; without it all cost the same.
     output
         Where to write the zones, as a JSON file.
+    lenient
+        Go on also where the events lack attributes of the schema, which are then null, or have them of other types.
     master
         Where to run: local[4], spark://host:7077. By default all cores of this machine.
     quiet
@@ -131,9 +141,10 @@ def partition(
     from siftcast.spark.statistics import statistics as measure
 
     types = Schema.load(schema)
-    with _inputs(events, subscriptions, types, weight, master, quiet) as given:
+    with _inputs(events, subscriptions, types, weight, master, quiet, lenient) as given:
         given.say("measuring")
-        known = measure(given.events, given.subscriptions, types, weight=weight, attributes=attributes or None)
+        axes = attributes or None
+        known = measure(given.events, given.subscriptions, types, weight=weight, attributes=axes, strict=not lenient)
         given.say("choosing zones")
         found = cut(given.events, given.subscriptions, types, zones=zones, alpha=alpha, measured=known)
         refused = given.refused() + known.rejected
@@ -158,7 +169,7 @@ class _Inputs:
 
 @contextmanager
 def _inputs(
-    events: str, subscriptions: str, schema: Schema, weight: str | None, master: str | None, quiet: bool
+    events: str, subscriptions: str, schema: Schema, weight: str | None, master: str | None, quiet: bool, lenient: bool
 ) -> Iterator[_Inputs]:
     """Both tables as Spark reads them, and how many lines could not be read."""
     for path in (events, subscriptions):
@@ -173,8 +184,23 @@ def _inputs(
         types = types.add(weight, "double")
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")
+        if not lenient:
+            _check_columns(spark, events, schema, weight)
         read = ss.read_events(events, schema=types, spark=spark), ss.read_subscriptions(subscriptions, spark=spark)
         yield _Inputs(read[0].good, read[1].good, lambda: sum(each.rejected.count() for each in read), say)
+
+
+def _check_columns(spark: SparkSession, events: str, schema: Schema, weight: str | None) -> None:
+    """Raises DataError where the files lack a column: read with the schema, they would have it, all nulls."""
+    from siftcast import spark as ss
+    from siftcast.spark.schema_check import check_declared
+
+    there = Columns.of(ss.read_events(events, schema=ss.spark_type(Schema([])), spark=spark).good)
+    if not there:
+        return  # files without a line have no columns to compare with
+    check_declared(there, schema, kinds=False)  # texts become what the schema says
+    if weight is not None and weight not in there:
+        raise DataError(f"the events have no column '{weight}' to take weights from{did_you_mean(weight, there)}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -188,7 +214,8 @@ def _write(path: Path, text: str) -> None:
 def _show_counts(found: Statistics, refused: int, output: Path | None, console: Console) -> None:
     rows = [("events", f"{found.events:,}"), ("subscriptions", f"{found.subscriptions:,}")]
     if refused:
-        rows.append(("rejected", f"{refused:,} rows that cannot be used; `siftcast spark match` says why"))
+        which = f"the first is {found.first_rejected}" if found.first_rejected else "`siftcast spark match` says why"
+        rows.append(("rejected", f"{refused:,} rows that cannot be used; {which}"))
     if output is not None:
         rows.append(("output", str(output)))
     console.print(facts(rows))
@@ -205,9 +232,9 @@ def _show_attributes(rows: list[dict[str, Any]], console: Console) -> None:
             row["type"],
             f"{row['nulls']:,}",
             _number(row["outside"]),
-            ("" if row["distinct_exact"] else "~") + f"{row['distinct']:,}",
-            Text(str(row["minimum"])),
-            Text(str(row["maximum"])),
+            ("" if row["distinct_exact"] else "~") + f"{row['distinct']:,}" if row["events"] else "no values",
+            Text(row["minimum"] or ""),
+            Text(row["maximum"] or ""),
             _number(row["constrained"]),
             "" if row["selectivity"] is None else f"{row['selectivity']:.2%}",
         )
@@ -228,12 +255,16 @@ def _show_cells(rows: list[dict[str, Any]], console: Console) -> None:
     for name in dict.fromkeys(row["attribute"] for row in rows if row["attribute"] is not None):
         cells = [row for row in rows if row["attribute"] == name]
         total = sum(row["load"] for row in cells) or 1.0
+        full = [row for row in cells if row["events"]]
+        if not full:
+            console.print(Text(f"\nno events in the {len(cells):,} cells of {name}"))
+            continue
         table = Table(box=None, pad_edge=False, title_justify="left", title=Text(f"\n{len(cells):,} cells of {name}"))
         table.add_column("content", style="bold")
         for title in ("events", "subscriptions", "popularity", "weight", "load"):
             table.add_column(title, justify="right")
         table.add_column("")
-        for row in sorted(cells, key=lambda row: -row["load"])[:_CELLS_SHOWN]:
+        for row in sorted(full, key=lambda row: -row["load"])[:_CELLS_SHOWN]:
             share = row["load"] / total
             shown = (f"{row['events']:,}", f"{row['subscriptions']:,}", f"{row['popularity']:.2%}")
             table.add_row(Text(row["content"]), *shown, f"{row['weight']:.3g}", f"{share:.2%}", bar(share))
