@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from benchmarks.settings import Settings
 
 GROUPS = (
-    "matching", "updates", "language", "cliffs", "limits", "covering", "first_use", "simulation", "live", "clustering",
-    "curves",
+    "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
+    "clustering", "curves",
 )  # fmt: skip
 USUAL_GROUPS = GROUPS[:-2]  # clustering starts Spark and takes minutes, curves write figures: only when named
 

@@ -19,7 +19,7 @@ from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.node.rights import hash_token, new_token
 from siftcast.runtimes.live.wire.frames import (
     VERSION,
-    Acknowledge,
+    AcknowledgeOffers,
     Deliver,
     Failure,
     Frame,
@@ -136,7 +136,7 @@ class _Acknowledging(Subscriber):
         frames, self._rest = _frames(self._rest + data)
         positions = tuple(frame.position for frame in frames if isinstance(frame, Deliver))
         if positions:
-            self.transport.write(encode_frame(Acknowledge(1, positions)))
+            self.transport.write(encode_frame(AcknowledgeOffers(1, positions)))
             self.count(self.delivered + len(positions))
 
 

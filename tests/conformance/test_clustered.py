@@ -13,7 +13,7 @@ from siftcast.overlays.conformance import FILTERS, SchemeConformance
 from siftcast.overlays.contract import PublishRequested, SubscribeRequested, UnsubscribeRequested
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.protocols.clustered import Cast, Clustered, ClustersPlanned
-from siftcast.overlays.protocols.clustered.messages import Offer
+from siftcast.overlays.protocols.clustered.messages import Submit
 from siftcast.overlays.tables import matcher_tables
 from siftcast.space import ClusterAssignment, ClusterLayout
 
@@ -43,8 +43,8 @@ class ClusteredConformance(SchemeConformance):
     def check_messages(self, net, publisher):
         casts = Counter((to, message.cluster) for _, to, message in net.sent if isinstance(message, Cast))
         assert all(count == 1 for count in casts.values())
-        assert sum(isinstance(message, Offer) for _, _, message in net.sent) <= 1
-        assert all(isinstance(message, Cast | Offer) for _, _, message in net.sent)
+        assert sum(isinstance(message, Submit) for _, _, message in net.sent) <= 1
+        assert all(isinstance(message, Cast | Submit) for _, _, message in net.sent)
 
 
 class TestMulticastInClusters(ClusteredConformance):

@@ -15,7 +15,7 @@ from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live.errors import DamagedFrame, FrameError
 from siftcast.runtimes.live.storage.spill import Spill
 from siftcast.runtimes.live.wire.frames import (
-    Acknowledge,
+    AcknowledgeOffers,
     Deliver,
     Dropped,
     Failure,
@@ -33,7 +33,7 @@ FRAME_BYTES_MAX = 4_096
 sent_frames = st.lists(
     st.builds(Dropped, st.integers(0, 2**40))
     | st.builds(Publish, st.integers(0, 2**32 - 1), st.just(EVENT), st.booleans())
-    | st.builds(Acknowledge, st.integers(0, 9), st.lists(st.integers(0, 2**20)).map(tuple))
+    | st.builds(AcknowledgeOffers, st.integers(0, 9), st.lists(st.integers(0, 2**20)).map(tuple))
     | st.builds(PeerMessage, st.binary(max_size=300).map(lambda data: msgspec.Raw(msgspec.msgpack.encode(data)))),
     min_size=1,
     max_size=6,

@@ -38,7 +38,7 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import (
     Accept,
-    DeadLetter,
+    Bury,
     DurableSubscribeRequested,
     Expire,
     Offer,
@@ -155,7 +155,7 @@ async def check_promises(nodes: Nodes, disturb: Callable[[Node], list[int]]) -> 
 
 
 @pytest.mark.parametrize(
-    "kind", [Accept, Offer, SendMessage, PersistAll, SetTimer, DeadLetter], ids=lambda kind: kind.__name__
+    "kind", [Accept, Offer, SendMessage, PersistAll, SetTimer, Bury], ids=lambda kind: kind.__name__
 )
 @on_loop
 async def test_an_effect_that_fails_keeps_no_other_and_loses_nothing(kind: type[Effect], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Subscribed(14),
         frames.Deliver(raw, (15, 16), 17),
         frames.Dropped(18),
-        frames.Acknowledge(19, (20,)),
+        frames.AcknowledgeOffers(19, (20,)),
         frames.Reject(21, 22, "why"),
         frames.Describe(23),
         frames.Description(24, {"a": [1]}),

@@ -40,7 +40,7 @@ SEEDS = [
     encode_frame(frames.Deliver(EVENT, (1, 2))),
     encode_frame(frames.Heartbeat(5, True)),
     encode_frame(frames.PeerMessage(EVENT)),
-    encode_frame(frames.Acknowledge(1, (2,))),
+    encode_frame(frames.AcknowledgeOffers(1, (2,))),
     encode_frame(frames.Failure(0, "a", "b")),
 ]
 

@@ -30,7 +30,7 @@ NOT_COMMANDS = {  # blocks by how they begin
     "subscriptions    2,000, of which": "output of the block before it",
     "filter      = and_term": "the grammar; tests/unit/model/test_language_page.py compares it with the parser",
     "filter ─▶ boxes": "a picture",
-    "publisher ──Offer──▶": "a picture",
+    "publisher ──Submit──▶": "a picture",
     "20 zones along symbol": "output of the block before it",
     "vacuous: nothing was required": "output of a scenario that the page describes",
     "missing: event '11'": "output of a scenario that the page describes",

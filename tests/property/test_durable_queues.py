@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from siftcast.overlays.contract import SetTimer, TimerFired, UnsubscribeRequested
 from siftcast.overlays.durability.contract import (
-    DeadLetter,
+    Bury,
     Expire,
     Offer,
     OfferRefused,
@@ -137,7 +137,7 @@ class Run:
                     self.heard[name].append(("offer", position, event.id, attempt))
                 case Expire(name, positions):
                     self.heard[name].append(("expired", *positions))
-                case DeadLetter(name, position, event, refusals, reason):
+                case Bury(name, position, event, refusals, reason):
                     self.heard[name].append(("dead", position, event.id, refusals, reason))
                 case SetTimer(name, after_ms) if name == RETENTION_TIMER:
                     self.timer = self.node.now + after_ms

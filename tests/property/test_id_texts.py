@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.spark import id_texts
-from siftcast.spark.id_texts import WORD_BYTES, WORDS_MAX, IdTexts, texts_of
+from siftcast.spark.id_texts import WORD_BYTES, WORDS_MAX, IdTexts, texts_for, texts_of
 
 LENGTH_MAX = WORD_BYTES * (WORDS_MAX + 1)
 tables = st.lists(st.text(max_size=LENGTH_MAX), min_size=1, max_size=20)
@@ -52,9 +51,8 @@ def test_tables_without_letters_are_ids_too(table):
 
 def test_a_table_is_remembered_until_another_comes():
     one, two = pa.array(["a", "b"]), pa.array(["a", "c"])
+    known = texts_for(encoded(one, [1]).dictionary)
     assert texts_of(encoded(one, [1])).to_pylist() == ["b"]
-    (known,) = id_texts._last
-    assert texts_of(encoded(one, [0])).to_pylist() == ["a"]
-    assert id_texts._last == [known]
+    assert texts_for(encoded(one, [0]).dictionary) is known
     assert texts_of(encoded(two, [1])).to_pylist() == ["c"]
-    assert id_texts._last != [known]
+    assert texts_for(encoded(one, [0]).dictionary) is not known

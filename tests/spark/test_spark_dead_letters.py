@@ -1,12 +1,15 @@
 """Bad input loses nothing: every row is matched, unmatched or in the dead letters with its reason."""
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 
 from siftcast import Attribute, Schema
 from siftcast import spark as ss
+from siftcast.files import RejectedFile, open_events
 from siftcast.model import DataError
 
 SCHEMA = Schema([Attribute("symbol", "string"), Attribute("price", "float"), Attribute("n.x", "int")])
@@ -20,14 +23,14 @@ GOOD = [
 ]
 BAD = {
     '{"symbol":"I': "not valid JSON",
-    "null": "not a JSON object",
-    "5": "not a JSON object",
-    '[{"price":1}]': "not a JSON object",
+    "null": "an event must be a JSON object, not null",
+    "5": "an event must be a JSON object, not a number",
+    '[{"price":1}]': "an event must be a JSON object, not an array",
     "hello": "not valid JSON",
-    '{"price":"abc"}': "'price' is 'abc', which is no double",
-    '{"price":true}': "'price' is true, which is no double",
-    '{"n":{"x":1.5}}': "'n.x' is 1.5, which is no bigint",
-    '{"n":5}': "'n' is 5, which is no struct",
+    '{"price":"abc"}': "attribute 'price' is of type double, but the value is 'abc'",
+    '{"price":true}': "attribute 'price' is of type double, but the value is True",
+    '{"n":{"x":1.5}}': "attribute 'n.x' is of type bigint, but the value is 1.5",
+    '{"n":5}': "attribute 'n' is of type struct<x:bigint>, but the value is 5",
     '{"price":1}{"price":2}': "trailing characters",
     '{"price":1},{"price":2}': "trailing characters",
     '{"price":1} and more': "trailing characters",
@@ -72,6 +75,16 @@ def test_lines_that_are_no_events_become_dead_letters_with_reasons(lines):
     assert intake.rejected.schema == ss.DEAD_LETTERS
     assert intake.good.count() == len(GOOD)
     assert intake.rejected.count() == len(BAD)
+
+
+def test_the_command_line_refuses_a_line_in_the_same_words(lines, tmp_path):
+    path = Path(lines)
+    with RejectedFile(path) as file, open_events(path, None, file) as reader:
+        list(reader.blocks())
+    ours = [json.loads(line) for line in file.path.read_text(encoding="utf-8").splitlines()]
+    theirs = {row["source"]: row.asDict() for row in ss.read_events(lines, schema=SCHEMA).rejected.collect()}
+    assert len(ours) == sum(row["code"] == "event" for row in theirs.values())
+    assert all({"line": row["line"], **theirs[row["source"]]} == row for row in ours)
 
 
 @pytest.mark.parametrize("output", ["pairs", "lists"])
@@ -145,9 +158,9 @@ def test_csv_is_read_by_the_names_of_its_header(spark, tmp_path):
     ]
     assert intake.good.count() == 3
     assert letters(intake.rejected) == {
-        "x,e,ACME": "'price' is 'x', which is no double",
-        "2,e": "has 2 cells, but there are 3 columns",
-        "5,b,c,d": "has 4 cells, but there are 3 columns",
+        "x,e,ACME": "column 'price' holds 'x', which is not a double",
+        "2,e": "has 2 cells, but the header names 3 columns",
+        "5,b,c,d": "has 4 cells, but the header names 3 columns",
     }
 
 
@@ -182,7 +195,10 @@ def test_bytes_that_are_no_text_make_a_dead_letter_and_can_be_seen_in_it(spark, 
     )
     assert [row["a"] for row in result.matched.collect()] == ["ok"]
     found = [(row["reason"], row["source"]) for row in result.rejected.collect()]
-    assert found == [("not valid UTF-8", line.decode("utf-8", "backslashreplace")) for line in lines[suffix][-2:]]
+    assert found == [
+        (f"not valid UTF-8 (byte 0xff at {line.index(0xFF) + 1})", line.decode("utf-8", "backslashreplace"))
+        for line in lines[suffix][-2:]
+    ]
     assert result.counts().events_rejected == 2
 
 

@@ -174,7 +174,7 @@ def test_a_byte_that_is_no_text_stops_no_stream(place):
     place.run()
     assert [row[:2] for row in place.pairs()] == [(1, "x")]
     (letter,) = ss.read_dead_letters(place.output).collect()
-    assert (letter["reason"], letter["source"]) == ("not valid UTF-8", r'{"n":\xff}')
+    assert (letter["reason"], letter["source"]) == ("not valid UTF-8 (byte 0xff at 6)", r'{"n":\xff}')
 
 
 def test_csv_with_another_header_ends_the_stream(place):
@@ -206,7 +206,9 @@ def test_events_in_csv_and_parquet_and_a_schema_of_ours(spark, tmp_path):
         counts.append((total.events_in, total.events_matched, total.events_rejected, query.version))
     assert counts == [(3, 1, 1, 0), (1, 1, 0, 0)]
     letters = ss.read_dead_letters(tmp_path / "csv-out").collect()
-    assert [(letter["source"], letter["reason"]) for letter in letters] == [("2,x", "'a' is 'x', which is no bigint")]
+    assert [(letter["source"], letter["reason"]) for letter in letters] == [
+        ("2,x", "column 'a' holds 'x', which is not a bigint")
+    ]
     assert (tmp_path / "csv-letters" / "batch=0").is_dir()
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from siftcast.files import Rejection
 from siftcast.model import DataError, EngineError, SubscriptionError
 from siftcast.spark.changelog import Change, Poll, change_of, csv_rows, json_rows, table_rows
 from siftcast.spark.changelog_sources import FileChangelog, open_changelog
-from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.stream_folders import local_folder, numbered, write_once
 from siftcast.spark.stream_journal import Journal, Plan
@@ -56,12 +56,12 @@ def test_a_row_that_is_no_change_says_why(fields, reason):
 def test_json_lines_that_cannot_be_read_become_letters_and_keep_their_text():
     good = b'{"op":"add","id":"x","filter":"a = 1","version":1}'
     rows = list(json_rows(b"\xef\xbb\xbf" + good + b"\r\n\n{nonsense\n[1]\n\xff\n" + good))
-    assert [type(row) for row in rows] == [Change, DeadLetter, DeadLetter, DeadLetter, Change]
+    assert [type(row) for row in rows] == [Change, Rejection, Rejection, Rejection, Change]
     assert rows[0].source == rows[-1].source == good.decode()
-    assert [row.reason.partition(":")[0] for row in rows[1:4]] == [
-        "not valid JSON",
-        "not a JSON object",
-        "not valid UTF-8",
+    assert rows[1].reason.startswith("not valid JSON: ")
+    assert [row.reason for row in rows[2:4]] == [
+        "a change must be a JSON object, not an array",
+        "not valid UTF-8 (byte 0xff at 1)",
     ]
     assert [row.source for row in rows[1:3]] == ["{nonsense", "[1]"]
 
@@ -72,7 +72,7 @@ def test_csv_has_a_header_and_an_empty_cell_is_no_value():
     assert (rows[1].op, rows[1].version) == ("remove", 2)
     assert [row.reason for row in rows[2:]] == [
         "the filter of 'y' is missing; to add it needs one, as a string",
-        "has 2 cells, but there are 4 columns",
+        "has 2 cells, but the header names 4 columns",
     ]
 
 
@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_read_just_now_is_no_letter(tmp_path, monkeypatch)
         with pytest.raises(OSError, match="Input/output"):
             changelog.poll(journal)
     first, second = changelog.poll(journal).rows
-    assert (first.id, isinstance(second, DeadLetter)) == ("a", True)
+    assert (first.id, isinstance(second, Rejection)) == ("a", True)
 
 
 def test_a_table_whose_texts_cannot_be_read_becomes_letters(tmp_path):
@@ -162,7 +162,7 @@ def test_a_file_that_is_broken_as_a_whole_is_one_letter(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "y.jsonl").write_text(add("y"))
     rows = FileChangelog(str(tmp_path)).poll(Journal(tmp_path / "_state")).rows
-    assert [row.source.rpartition("/")[2] for row in rows if isinstance(row, DeadLetter)] == ["notes.txt", "x.parquet"]
+    assert [row.source.rpartition("/")[2] for row in rows if isinstance(row, Rejection)] == ["notes.txt", "x.parquet"]
     assert [row.id for row in rows if isinstance(row, Change)] == ["y"]
 
 

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-
 from siftcast.model.errors import EventError
+from siftcast.model.json_objects import decode_object
 from siftcast.model.schema import Schema, checked_schema
 from siftcast.model.showing import given
-
-_decoder = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,36 +96,4 @@ def _bytes(value: object) -> bytes:
 
 def decode_attributes(text: str | bytes) -> dict[str, object]:
     """The members of a JSON object; raises EventError for anything else."""
-    if not isinstance(text, str | bytes | bytearray):
-        raise EventError(f"an event is read from JSON text, not from {given(text)}")
-    try:
-        decoded = _decoder.decode(str.__str__(text) if isinstance(text, str) else text)
-    except msgspec.DecodeError as error:
-        raise EventError(f"not valid JSON: {_json_problem(text, str(error))}") from None
-    except RecursionError:
-        raise EventError("the JSON is nested too deeply") from None
-    except (UnicodeError, ValueError) as error:
-        raise EventError(f"not valid UTF-8 text: {error}") from None
-    if not isinstance(decoded, dict):
-        raise EventError(f"an event must be a JSON object, not {_json_name(decoded)}")
-    return decoded
-
-
-def _json_problem(text: str | bytes, problem: str) -> str:
-    """What the decoder says, but for half a surrogate pair, which it calls truncated near the end of the text."""
-    if "truncated" in problem:
-        try:
-            _decoder.decode((text.encode() if isinstance(text, str) else text) + b" " * 16)  # no longer near the end
-        except msgspec.DecodeError as error:
-            problem = str(error)
-    if "surrogate" not in problem:
-        return problem
-    place = problem.rpartition(" (")[2].rstrip(")")
-    return f"half a surrogate pair ({place}); escapes from \\ud800 to \\udfff are characters only two by two"
-
-
-def _json_name(decoded: object) -> str:
-    if decoded is None:
-        return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
-    return names.get(type(decoded), type(decoded).__name__)
+    return decode_object(text, "an event", EventError)

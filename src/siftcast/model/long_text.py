@@ -12,9 +12,9 @@ Suffixes are sorted by doubling: by their first character, then by two, four, ei
 sort of pairs of ranks by NumPy. Runs with wildcards are found with one bit for each place of the text and character,
 shifted and joined.
 
-Cost: n log n for each of at most log n rounds, half a second for 262,144 equal characters and a fifth for random ones;
-then some µs for each piece, and 0.3 ms for one that stands everywhere. 30 bytes of memory for each character, for the
-last TEXTS_MAX texts.
+Cost: n log n for each of at most log n rounds, a tenth of a second for 262,144 characters, whatever they are; then some
+µs for each piece, and a millisecond the first time for one that stands everywhere. 30 bytes of memory for each
+character, for the last TEXTS_MAX texts.
 Rejected: an automaton over all pieces, which is made once instead of once for each text and then takes a step for each
 character; it needs a kernel that is compiled (this is asked before any is), and does not find what has wildcards.
 """
@@ -29,7 +29,9 @@ import numpy as np
 LONG = 16_384
 PATIENCE = 64
 TEXTS_MAX = 4
-_PLACES_MAX = 4_096  # of a part, beyond which bits are faster than looking at each of its places
+_TRIES_MAX = 1_024  # places of a part that are tried one by one before bits pay
+_FEW = 64  # places that are not worth keeping: they are found again in some µs
+_KEPT_MAX = 4_000_000  # places that are kept, of pieces that stand in many
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -37,25 +39,29 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 class TextIndex:
     """Where pieces stand in one text."""
 
-    __slots__ = ("_bits", "_codes", "_order", "_text")
+    __slots__ = ("_bits", "_codes", "_kept", "_known", "_order", "_text")
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
         self._order = _sorted_suffixes(self._codes)
         self._bits: dict[str, int] = {}
+        self._known: dict[str, Numbers] = {}
+        self._kept = 0
 
     def find(self, piece: str, start: int, end: int) -> int:
         """The first place of a piece that lies between `start` and `end`, as `str.find` gives it."""
-        last = end - len(piece)
-        if not piece or last < start:
-            return start if not piece and start <= end else -1
+        if not piece:
+            return start if start <= end else -1
         places = self._places(piece)
-        fitting = places[(places >= start) & (places <= last)]
-        return int(fitting.min()) if len(fitting) else -1
+        at = int(np.searchsorted(places, start))
+        return int(places[at]) if at < len(places) and places[at] + len(piece) <= end else -1
 
     def _places(self, piece: str) -> Numbers:
-        """All places of a piece, in no order."""
+        """All places of a piece, ascending."""
+        known = self._known.get(piece)
+        if known is not None:
+            return known
         text, order, size = self._text, self._order, len(piece)
         low, high = 0, len(order)
         while low < high:
@@ -73,31 +79,36 @@ class TextIndex:
                 low = middle + 1
             else:
                 high = middle
-        return order[first:low]
+        places = np.sort(order[first:low])
+        if len(places) > _FEW:
+            self._kept += len(places)
+            if self._kept > _KEPT_MAX:
+                self._known.clear()
+                self._kept = len(places)
+            self._known[piece] = places
+        return places
 
     def find_run(self, size: int, parts: tuple[tuple[int, str], ...], start: int, end: int) -> int:
         """The first place between `start` and `end` at which parts stand, each at its distance; -1 without one."""
         last = end - size
-        if last < start:
-            return -1
-        rarest: Numbers | None = None
-        for place, part in parts:
-            places = self._places(part) - place
-            if not len(places):
-                return -1
-            if rarest is None or len(places) < len(rarest):
-                rarest = places
-        if rarest is None:
-            return start
-        if len(rarest) > _PLACES_MAX:
-            return self._find_by_bits(parts, start, last)
+        if last < start or not parts:
+            return start if last >= start else -1
+        found = [(place, self._places(part)) for place, part in parts]
+        ahead, rarest = min(found, key=lambda each: len(each[1]))
+        at = int(np.searchsorted(rarest, start + ahead))
         startswith = self._text.startswith
-        for found in np.sort(rarest[(rarest >= start) & (rarest <= last)]).tolist():
-            if all(startswith(part, found + place) for place, part in parts):
-                return int(found)
-        return -1
+        for candidate in rarest[at : at + _TRIES_MAX].tolist():
+            if candidate - ahead > last:
+                return -1
+            if all(startswith(part, candidate - ahead + place) for place, part in parts):
+                return int(candidate) - ahead
+        if at + _TRIES_MAX >= len(rarest):
+            return -1
+        return self._find_by_bits(parts, max(start, int(rarest[at + _TRIES_MAX]) - ahead), last)
 
     def _find_by_bits(self, parts: tuple[tuple[int, str], ...], start: int, last: int) -> int:
+        if last < start:
+            return -1
         left = (1 << last - start + 1) - 1
         for place, part in parts:
             for index, character in enumerate(part):

@@ -131,7 +131,12 @@ class Attribute:
             raise SchemaError(f"attribute '{self.name}': {shown(value)} lies outside its domain")
 
     def _misfit(self, value: object) -> SchemaError:
-        return SchemaError(f"attribute '{self.name}' is of type {self.type}, but the value is {shown(value)}")
+        return misfit(self.name, self.type, value)
+
+
+def misfit(name: str, type: str, value: object) -> SchemaError:
+    """What to raise for a value of another type."""
+    return SchemaError(f"attribute '{name}' is of type {type}, but the value is {shown(value)}")
 
 
 def _is_nan(value: object) -> bool:

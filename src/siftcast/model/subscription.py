@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from siftcast.model.errors import SubscriptionError
 from siftcast.model.filter import Filter
+from siftcast.model.json_objects import decode_object
 from siftcast.model.showing import shown
 
 _FIELDS = ("id", "filter", "dialect", "subscriber", "delay_ms_max")
-_decoder = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +42,7 @@ class Subscription:
     @classmethod
     def from_json(cls, text: str | bytes) -> Subscription:
         """Reads {"id": …, "filter": …[, "dialect", "subscriber", "delay_ms_max"]}."""
-        if not isinstance(text, str | bytes | bytearray):
-            raise SubscriptionError(f"a subscription is read from JSON text, not from {shown(text)}")
-        try:
-            fields = _decoder.decode(str.__str__(text) if isinstance(text, str) else text)
-        except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            raise SubscriptionError(f"not valid JSON: {error}") from None
-        if not isinstance(fields, dict):
-            raise SubscriptionError("a subscription must be a JSON object")
-        return cls.from_fields(fields)
+        return cls.from_fields(decode_object(text, "a subscription", SubscriptionError))
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Subscription:

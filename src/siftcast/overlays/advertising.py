@@ -20,11 +20,10 @@ from siftcast.overlays.routing_rows import Entry
 class Advertisements:
     """One server's advertisements, by the interface they came from."""
 
-    __slots__ = ("_entries", "_links", "_network")
+    __slots__ = ("_entries", "_links")
 
-    def __init__(self, links: Links, network: int = 0) -> None:
+    def __init__(self, links: Links) -> None:
         self._links = links
-        self._network = network
         self._entries: dict[Interface, dict[str, Entry]] = {LOCAL: {}, **{other: {} for other in links.neighbours}}
 
     def overlap(self, interface: Interface, filter_: Filter) -> bool:
@@ -49,7 +48,7 @@ class Advertisements:
         for neighbour in self._links.neighbours:
             onward = tuple(entry for entry in fresh if neighbour in self._links.onward(entry[2], sender))
             if onward:
-                effects.append(SendMessage(Advertise(onward, self._network), (neighbour,)))
+                effects.append(SendMessage(Advertise(onward), (neighbour,)))
         return effects
 
     def remove(self, ids: Iterable[str], interface: Interface) -> list[Effect]:
@@ -61,7 +60,7 @@ class Advertisements:
         for neighbour in self._links.neighbours:
             onward = tuple(entry[0] for entry in gone if neighbour in self._links.onward(entry[2], sender))
             if onward:
-                effects.append(SendMessage(Unadvertise(onward, self._network), (neighbour,)))
+                effects.append(SendMessage(Unadvertise(onward), (neighbour,)))
         return effects
 
     def introduce(self, neighbour: NodeId) -> list[Effect]:
@@ -72,4 +71,4 @@ class Advertisements:
             for entry in entries.values()
             if neighbour in self._links.onward(entry[2], None if isinstance(interface, Local) else interface)
         ]
-        return [SendMessage(Advertise(tuple(told), self._network, anew=True), (neighbour,))]
+        return [SendMessage(Advertise(tuple(told), anew=True), (neighbour,))]

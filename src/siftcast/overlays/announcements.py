@@ -27,7 +27,7 @@ from siftcast.model import Filter
 from siftcast.overlays.merging import Agreement, agreements, merge
 from siftcast.overlays.routing_rows import Entry
 
-Change = tuple[list[Entry], list[str]]
+Difference = tuple[list[Entry], list[str]]
 
 
 class Summary(ABC):
@@ -37,11 +37,11 @@ class Summary(ABC):
     """Whether every wanted id is announced, so that a list of announced ids says all."""
 
     @abstractmethod
-    def add(self, entry: Entry) -> Change:
+    def add(self, entry: Entry) -> Difference:
         """Takes in a wanted filter under a new id."""
 
     @abstractmethod
-    def remove(self, id: str) -> Change:
+    def remove(self, id: str) -> Difference:
         """Drops a wanted filter."""
 
     @abstractmethod
@@ -57,11 +57,11 @@ class Plain(Summary):
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
 
-    def add(self, entry: Entry) -> Change:
+    def add(self, entry: Entry) -> Difference:
         self._entries[entry[0]] = entry
         return [entry], []
 
-    def remove(self, id: str) -> Change:
+    def remove(self, id: str) -> Difference:
         del self._entries[id]
         return [], [id]
 
@@ -85,7 +85,7 @@ class Covering(Summary):
         self._covered: dict[str, _Covered] = {}
         self._numbers = count()
 
-    def add(self, entry: Entry) -> Change:
+    def add(self, entry: Entry) -> Difference:
         id, filter_, _ = entry
         by = next(self._index.covering(filter_), None)
         if by is not None:
@@ -104,7 +104,7 @@ class Covering(Summary):
         self._index.add(id, filter_)
         return [entry], taken
 
-    def remove(self, id: str) -> Change:
+    def remove(self, id: str) -> Difference:
         covered = self._covered.pop(id, None)
         if covered is not None:
             del covered.group.last().members[id]
@@ -177,7 +177,7 @@ class Merging(Summary):
         self._agreeing: dict[Agreement, dict[str, None]] = {}
         self._numbers = count()
 
-    def add(self, entry: Entry) -> Change:
+    def add(self, entry: Entry) -> Difference:
         announce, retract = [entry], list[str]()
         merged, members, shared = entry, {entry[0]: entry}, agreements(entry[1])
         self._group_of[entry[0]] = entry[0]
@@ -196,7 +196,7 @@ class Merging(Summary):
             self._agreeing.setdefault(agreement, {})[merged[0]] = None
         return announce, [id for id in retract if id != merged[0]]
 
-    def remove(self, id: str) -> Change:
+    def remove(self, id: str) -> Difference:
         group = self._groups[self._group_of.pop(id)]
         self._take_out(group)
         del group.members[id]

@@ -28,7 +28,7 @@ from siftcast.overlays.contract import (
     Started,
     Stimulus,
 )
-from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
+from siftcast.overlays.durability.contract import Accept, Bury, Expire, Offer
 
 
 class Loopback:
@@ -38,7 +38,7 @@ class Loopback:
         self.protocols = {node: factory(node) for node in nodes}
         self.delivered: list[tuple[NodeId, str, str]] = []
         self.offered: list[tuple[NodeId, Offer]] = []
-        self.told: list[tuple[NodeId, DeadLetter | Expire | Report]] = []
+        self.told: list[tuple[NodeId, Bury | Expire | Report]] = []
         self.accepted: list[tuple[NodeId, str]] = []
         self.refused: list[tuple[NodeId, str]] = []
         self.sent: list[tuple[NodeId, NodeId, Message]] = []
@@ -65,7 +65,7 @@ class Loopback:
                     self.accepted.append((node, request))
                 case Offer():
                     self.offered.append((node, effect))
-                case DeadLetter() | Expire() | Report():
+                case Bury() | Expire() | Report():
                     self.told.append((node, effect))
                 case Persist(key) | PersistAll(key):
                     self.tell(node, Persisted(key))

@@ -1,8 +1,8 @@
 """Lookup reuse: whether an event carries the keys of subscriptions it was found to match, and how many.
 
-- `never`: each router matches anew; on interfaces to others the first match is enough (lookup reuse, 2).
+- `never`: each router matches again; on interfaces to others the first match is enough (lookup reuse, 2).
 - `always`: the source finds all matches and everyone further on only looks keys up (2.1). With covering or merging the
-  list is not complete, and subscribers are missed; that combination must be asked for (`ReuseUnsafe`).
+  list is not complete, and subscribers are missed; that combination must be asked for (`unsafe`).
 - `partial(n)`: at most n keys an interface; where they are all, the next router only looks up, and where not, it
   matches on the interfaces that no key speaks for, and on its own subscribers (2.2).
 """

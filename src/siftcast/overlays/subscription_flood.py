@@ -13,7 +13,7 @@ from siftcast.overlays.routing_rows import Entry
 
 
 @dataclass(slots=True)
-class Change:
+class FloodChange:
     """What became known, what is no more, and what the neighbours must hear."""
 
     added: list[Entry] = field(default_factory=list)
@@ -38,11 +38,11 @@ class SubscriptionFlood:
         """The server a subscription belongs to."""
         return self._owners[id]
 
-    def announce(self, entries: Iterable[Entry], interface: Interface, *, anew: bool = False) -> Change:
+    def announce(self, entries: Iterable[Entry], interface: Interface, *, anew: bool = False) -> FloodChange:
         """Takes subscriptions in; with `anew`, those of the interface that are not among them go."""
         listed = list(entries)
         known = self._entries[interface]
-        change = Change()
+        change = FloodChange()
         if anew:
             kept = {entry[0] for entry in listed}
             change = self.retract([id for id in known if id not in kept], interface)
@@ -63,11 +63,11 @@ class SubscriptionFlood:
                 change.effects.append(SendMessage(Announce(onward), (neighbour,)))
         return change
 
-    def retract(self, ids: Iterable[str], interface: Interface) -> Change:
+    def retract(self, ids: Iterable[str], interface: Interface) -> FloodChange:
         """Forgets subscriptions; unknown ids mean nothing."""
         known = self._entries[interface]
         gone = [known.pop(id) for id in list(ids) if id in known]
-        change = Change(removed=gone)
+        change = FloodChange(removed=gone)
         for entry in gone:
             del self._owners[entry[0]]
         for neighbour in self._links.neighbours:

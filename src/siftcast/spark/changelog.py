@@ -12,7 +12,6 @@ is for `stream_standing`; here each row is judged alone.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -20,14 +19,15 @@ from typing import Protocol
 import msgspec
 import pyarrow as pa
 
+from siftcast.files import Rejection, escaped, read_cells
 from siftcast.model import SiftcastError, SubscriptionError
-from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, escaped, table_texts
+from siftcast.model.json_objects import decode_object
+from siftcast.spark.dead_letters import NOT_UTF8, table_texts
 
 OPS = ("add", "replace", "remove")
 COLUMNS = ("op", "id", "filter", "version")
 NO_VERSION = -1  # before the first version
 _VERSION_MAX = 2**63 - 1
-_decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Change:
     version: int
     source: str
 
-    def refused(self, error: SiftcastError) -> DeadLetter:
+    def refused(self, error: SiftcastError) -> Rejection:
         """The letter for a change that cannot be made."""
-        return DeadLetter("subscriptions", error.code, str(error), self.source)
+        return Rejection.of("subscriptions", error, self.source)
 
 
-ChangeRow = Change | DeadLetter
+ChangeRow = Change | Rejection
 
 
 class FileMark(msgspec.Struct, frozen=True):
@@ -132,11 +132,11 @@ def _judged(fields: Mapping[str, object], source: str) -> ChangeRow:
     try:
         return change_of(fields, source)
     except SubscriptionError as error:
-        return _letter(str(error), source)
+        return _letter(error, source)
 
 
-def _letter(reason: str, source: str) -> DeadLetter:
-    return DeadLetter("subscriptions", SubscriptionError.code, reason, source)
+def _letter(error: SubscriptionError, source: str) -> Rejection:
+    return Rejection.of("subscriptions", error, source)
 
 
 # -- tables and texts of rows ------------------------------------------------------------------------
@@ -149,50 +149,36 @@ def table_rows(table: pa.Table) -> Iterator[ChangeRow]:
     for batch in texts.to_batches(max_chunksize=10_000):
         for fields in batch.to_pylist():
             source = msgspec.json.encode(fields, enc_hook=str).decode()
-            yield _judged(fields, source) if next(good) else _letter(NOT_UTF8, source)
+            yield _judged(fields, source) if next(good) else _letter(SubscriptionError(NOT_UTF8), source)
 
 
 def json_rows(content: bytes) -> Iterator[ChangeRow]:
     """JSON lines, in their order; blank ones count for nothing."""
-    for line, text in _lines(content):
-        if text is None:
-            yield _letter(NOT_UTF8, escaped(line))
-            continue
+    for line in _lines(content):
         try:
-            fields = _decode(text)
-        except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            yield _letter(f"not valid JSON: {error}", text)
-            continue
-        yield _judged(fields, text) if isinstance(fields, dict) else _letter("not a JSON object", text)
+            fields = decode_object(line, "a change", SubscriptionError)
+        except SubscriptionError as error:
+            yield _letter(error, escaped(line))
+        else:
+            yield _judged(fields, line.decode())
 
 
 def csv_rows(content: bytes) -> Iterator[ChangeRow]:
     """Lines of cells below a header that names the columns; an empty cell is no value."""
     header: list[str] | None = None
-    for line, text in _lines(content):
-        if text is None:
-            yield _letter(NOT_UTF8, escaped(line))
-            continue
+    for line in _lines(content):
         try:
-            cells = next(csv.reader([text], strict=True), [])
-        except csv.Error as error:
-            yield _letter(f"not valid CSV: {error}", text)
+            cells = read_cells(line, None if header is None else len(header), SubscriptionError, strict=True)
+        except SubscriptionError as error:
+            yield _letter(error, escaped(line))
             continue
         if header is None:
             header = [cell.strip() for cell in cells]
-        elif len(cells) != len(header):
-            yield _letter(f"has {len(cells)} cells, but there are {len(header)} columns", text)
         else:
-            yield _judged({name: cell or None for name, cell in zip(header, cells, strict=True)}, text)
+            yield _judged({name: cell or None for name, cell in zip(header, cells, strict=True)}, line.decode())
 
 
-def _lines(content: bytes) -> Iterator[tuple[bytes, str | None]]:
-    """Lines that are not blank, as bytes and, where they are one, as text."""
-    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-        line = line.rstrip(b"\r")
-        if not line.strip():
-            continue
-        try:
-            yield line, line.decode()
-        except UnicodeDecodeError:
-            yield line, None
+def _lines(content: bytes) -> Iterator[bytes]:
+    """Lines that are not blank."""
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return (line.rstrip(b"\r") for line in lines if line.strip())

@@ -24,6 +24,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from siftcast.files import COMPRESSIONS, Rejection, format_named
 from siftcast.model import DataError
 from siftcast.spark.changelog import (
     COLUMNS,
@@ -36,20 +37,17 @@ from siftcast.spark.changelog import (
     json_rows,
     table_rows,
 )
-from siftcast.spark.dead_letters import DeadLetter
-from siftcast.spark.intake import format_of
+from siftcast.spark.intake import FORMATS, format_of
 
 _UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
-_FORMATS = ("json", "csv", "parquet", "orc")
 
 
 def open_changelog(spark: SparkSession, place: str | Path, format: str | None = None) -> Changelog:
     """A changelog by its path or by the name of its table; raises DataError where there is neither."""
     text = str(place)
-    kind = {"jsonl": "json", "ndjson": "json"}.get(format or "", format)
-    if kind is not None and kind not in _FORMATS:
-        raise DataError(f"the format of the subscriptions must be {', '.join(_FORMATS)}, not {format!r}")
+    kind = format_named(format)
+    if kind is not None and kind not in FORMATS:
+        raise DataError(f"the format of the subscriptions must be {', '.join(FORMATS)}, not {format!r}")
     uri = "://" in text or text.startswith("file:")
     if uri or Path(text).exists():
         return FileChangelog(text if uri else str(Path(text).absolute()), kind)
@@ -132,7 +130,7 @@ class FileChangelog:
                 return list(table_rows(table))
             return list((json_rows if kind == "json" else csv_rows)(_unpacked(path, content)))
         except (DataError, pa.ArrowException, OSError) as error:  # an OSError is what broken gzip raises
-            return [DeadLetter("subscriptions", DataError.code, f"the file cannot be read: {error}", path)]
+            return [Rejection.of("subscriptions", DataError(f"the file cannot be read: {error}"), path)]
 
 
 def _digest(content: bytes) -> str:
@@ -141,7 +139,7 @@ def _digest(content: bytes) -> str:
 
 def _unpacked(path: str, content: bytes) -> bytes:
     """What a file that its name calls compressed holds."""
-    packed = _PACKED.get(PurePosixPath(path).suffix)
+    packed = COMPRESSIONS.get(PurePosixPath(path).suffix)
     if packed is None:
         return content
     with pa.CompressedInputStream(pa.BufferReader(content), packed) as stream:

@@ -25,10 +25,11 @@ from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from siftcast.files import Rejection
 from siftcast.matching import Matcher
 from siftcast.model import Columns, DataError, Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.model.columns import Demand
-from siftcast.spark.dead_letters import NOT_UTF8, DeadLetter, dead_letter_frame, table_texts
+from siftcast.spark.dead_letters import NOT_UTF8, dead_letter_frame, table_texts
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_frame
@@ -76,7 +77,7 @@ class CompiledSubscriptions:
     spark: SparkSession
     shipment: Shipment
     used: int
-    rejections: tuple[DeadLetter, ...]
+    rejections: tuple[Rejection, ...]
     demands: frozenset[Demand]
     fingerprint: str
 
@@ -188,7 +189,7 @@ def check_subscriptions(subscriptions: DataFrame, id_column: str, filter_column:
 
 def build_matcher(
     table: pa.Table, id_column: str, filter_column: str, schema: Schema | None, engine: str, check: FilterCheck
-) -> tuple[Matcher, list[DeadLetter]]:
+) -> tuple[Matcher, list[Rejection]]:
     """A matcher of the rows that are subscriptions and pass the check, and the others.
 
     Most tables are good, so the whole is tried first; only if that fails are the rows looked at one by one.
@@ -216,10 +217,10 @@ def build_matcher(
 
 def _sift(
     plain: pa.Table, source: pa.Table, readable: Sequence[bool], check: FilterCheck
-) -> tuple[list[bool], list[DeadLetter]]:
+) -> tuple[list[bool], list[Rejection]]:
     """For each row whether it is a subscription, and the letters for those that are not; of one id the first counts."""
     good: list[bool] = []
-    rejections: list[DeadLetter] = []
+    rejections: list[Rejection] = []
     taken: set[str] = set()
     texts = plain["filter"].to_pylist()
     dialects = plain["dialect"].to_pylist() if "dialect" in plain.column_names else [None] * len(texts)
@@ -229,7 +230,7 @@ def _sift(
                 raise SubscriptionError(NOT_UTF8)
             _check(id, text, dialect, taken, check)
         except SiftcastError as error:
-            rejections.append(DeadLetter("subscriptions", error.code, str(error), _row_text(source, row)))
+            rejections.append(Rejection.of("subscriptions", error, _row_text(source, row)))
             good.append(False)
         else:
             taken.add(id)

@@ -1,26 +1,23 @@
-"""What could not be used: one row for each row that came in, with the reason and the row itself.
-
-    input    "events" or "subscriptions"
-    code     the stable code of an error of `model.errors`
-    reason   for a person: what is wrong, and where
-    source   the row as it came: the line of a text file, or the row of a table as JSON; \\xNN is a byte that is no text
+"""Rows that Spark refused, with reasons: `files.Rejection` as a table of dead letters.
 
 Spark says which lines of a text file it cannot read, not why. The reasons are found afterwards, in Python, for the
-rejected lines alone, so that good lines cost nothing more.
+rejected lines alone, so that good lines cost nothing more. Code and words are those of the command line (`files`), but
+for what only Spark knows: which values fit its types.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
+from siftcast.files import ROW_ERRORS, Rejection, cell_misfit, escaped, read_cells
+from siftcast.model import SchemaError, SiftcastError
+from siftcast.model.json_objects import decode_object, not_utf8
+from siftcast.model.schema import misfit
 from siftcast.model.values import parse_timestamp
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import DEAD_LETTERS
@@ -30,55 +27,39 @@ _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _BITS: dict[type[t.DataType], int] = {t.ByteType: 8, t.ShortType: 16, t.IntegerType: 32, t.LongType: 64}
 NOT_UTF8 = "not valid UTF-8"
 _UNFIT = "it does not fit the schema"
-_decode = msgspec.json.Decoder().decode
+_NAMES = {"events": "an event", "subscriptions": "a subscription"}
+
+Explain = Callable[[str], SiftcastError]
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """One row that was refused."""
-
-    input: str
-    code: str
-    reason: str
-    source: str
-
-
-def dead_letter_frame(spark: SparkSession, letters: Sequence[DeadLetter]) -> DataFrame:
+def dead_letter_frame(spark: SparkSession, letters: Sequence[Rejection]) -> DataFrame:
     """Letters as a table."""
-    if not letters:
-        return spark.createDataFrame([], DEAD_LETTERS)
-    columns = [[getattr(letter, name) for letter in letters] for name in _ARROW.names]
-    table = pa.table([pa.array(column, pa.string()) for column in columns], schema=_ARROW)
-    return spark.createDataFrame(table, DEAD_LETTERS)
+    return spark.createDataFrame(_table(letters), DEAD_LETTERS) if letters else spark.createDataFrame([], DEAD_LETTERS)
 
 
-def letters_of(lines: DataFrame, input: str, code: str, explain: Callable[[str], str]) -> DataFrame:
+def letters_of(lines: DataFrame, input: str, explain: Explain) -> DataFrame:
     """A table whose first column has rejected texts as dead letters."""
     first, *others = place_names(len(lines.columns))
     raw = placed(lines).select(fn.col(first).cast("binary").alias(first), *others)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [(input, code, *_explained(source, explain)) for source in batch.column(0).to_pylist()]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(column, pa.string()) for column in zip(*rows, strict=True)] or [[]] * 4, schema=_ARROW
-            )
+            yield from _table([_letter(source, input, explain) for source in batch.column(0).to_pylist()]).to_batches()
 
     return raw.mapInArrow(run, DEAD_LETTERS)
 
 
-def _explained(source: bytes, explain: Callable[[str], str]) -> tuple[str, str]:
-    """The reason and the source as a text."""
+def _letter(source: bytes, input: str, explain: Explain) -> Rejection:
     try:
         text = source.decode()
     except UnicodeDecodeError:
-        return NOT_UTF8, escaped(source)
-    return explain(text), text
+        return Rejection.of(input, ROW_ERRORS[input](not_utf8(source)), escaped(source))
+    return Rejection.of(input, explain(text), text)
 
 
-def escaped(text: bytes) -> str:
-    """Bytes as a text in which those that are not UTF-8 can be seen."""
-    return text.decode("utf-8", "backslashreplace")
+def _table(letters: Sequence[Rejection]) -> pa.Table:
+    columns = [[getattr(letter, name) for letter in letters] for name in _ARROW.names]
+    return pa.table([pa.array(column, pa.string()) for column in columns], schema=_ARROW)
 
 
 def table_texts(table: pa.Table) -> tuple[pa.Table, list[bool]]:
@@ -107,33 +88,31 @@ def _is_utf8(column: pa.ChunkedArray) -> bool:
 # -- reasons -----------------------------------------------------------------------------------------
 
 
-def explain_json(text: str, schema: t.StructType) -> str:
+def explain_json(text: str, schema: t.StructType, input: str = "events") -> SiftcastError:
     """Why a line is no JSON object of these fields."""
+    error = ROW_ERRORS[input]
     try:
-        value = _decode(text)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        return f"not valid JSON: {error}"
-    if not isinstance(value, dict):
-        return "not a JSON object"
-    return _misfit(value, schema, "") or _UNFIT
+        value = decode_object(text, _NAMES[input], error)
+    except SiftcastError as problem:
+        return problem
+    return _misfit(value, schema, "") or error(_UNFIT)
 
 
-def explain_csv(text: str, schema: t.StructType) -> str:
+def explain_csv(text: str, schema: t.StructType, input: str = "events") -> SiftcastError:
     """Why a line does not have these cells."""
+    error = ROW_ERRORS[input]
     try:
-        cells = next(csv.reader([text], strict=True), [])
-    except csv.Error as error:
-        return f"not valid CSV: {error}"
-    if len(cells) != len(schema.fields):
-        return f"has {len(cells)} cells, but there are {len(schema.fields)} columns"
+        cells = read_cells(text, len(schema.fields), error, strict=True)
+    except SiftcastError as problem:
+        return problem
     for cell, field in zip(cells, schema.fields, strict=True):
         if cell and not _readable(cell, field.dataType):
-            return f"'{field.name}' is {_shown(cell)}, which is no {field.dataType.simpleString()}"
-    return _UNFIT
+            return error(cell_misfit(field.name, cell, f"a {field.dataType.simpleString()}"))
+    return error(_UNFIT)
 
 
-def _misfit(value: dict[str, object], schema: t.StructType, prefix: str) -> str | None:
-    """The first field that does not fit, in words."""
+def _misfit(value: dict[str, object], schema: t.StructType, prefix: str) -> SchemaError | None:
+    """What is wrong with the first field that does not fit."""
     for field in schema.fields:
         name, found, kind = f"{prefix}{field.name}", value.get(field.name), field.dataType
         if found is None:
@@ -143,7 +122,7 @@ def _misfit(value: dict[str, object], schema: t.StructType, prefix: str) -> str 
             if inner:
                 return inner
         elif not _fits(found, kind):
-            return f"'{name}' is {_shown(found)}, which is no {kind.simpleString()}"
+            return misfit(name, kind.simpleString(), found)
     return None
 
 
@@ -181,8 +160,3 @@ def _readable(cell: str, kind: t.DataType) -> bool:
 def _in_range(number: int, kind: t.DataType) -> bool:
     limit: int = 2 ** (_BITS[type(kind)] - 1)
     return -limit <= number < limit
-
-
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else text[:59] + "…"

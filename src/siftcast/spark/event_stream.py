@@ -10,13 +10,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
+from siftcast.files import COMPRESSIONS, format_named, format_of
 from siftcast.model import DataError, Schema
 from siftcast.spark.dead_letters import explain_csv
-from siftcast.spark.intake import CORRUPT, CSV_OPTIONS, Intake, RowSchema, format_of, parse_events
+from siftcast.spark.intake import CORRUPT, CSV_OPTIONS, FORMATS, Intake, RowSchema, parse_events
 from siftcast.spark.schemas import spark_type
 from siftcast.spark.session import active_session, session
-
-_KINDS = {"jsonl": "json", "ndjson": "json"}
 
 
 def read_event_stream(
@@ -39,7 +38,7 @@ def read_event_stream(
     """
     spark = spark or active_session() or session()
     wanted = _columns(schema)
-    kind = _KINDS.get(format or "", format) or _format_or_json(str(path))
+    kind = format_named(format) or format_of(Path(path), FORMATS, COMPRESSIONS) or "json"
     reader = spark.readStream
     if files_per_batch_max is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch_max)
@@ -63,10 +62,3 @@ def _columns(schema: RowSchema) -> StructType:
             "a stream of events needs the names and types of its columns, as in 'symbol string, price double'"
         )
     return parsed
-
-
-def _format_or_json(path: str) -> str:
-    try:
-        return format_of(path)
-    except DataError:
-        return "json"

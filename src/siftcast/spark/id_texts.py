@@ -22,6 +22,7 @@ import pyarrow as pa
 from llvmlite import ir
 from numba import types
 
+from siftcast.files import DictionaryMemo
 from siftcast.matching.compiling import kernel
 from siftcast.matching.tiles.lines import intrinsic
 
@@ -68,30 +69,17 @@ class IdTexts:
         _pad(offsets, data, self._words.view(np.uint8))
 
 
-_last: list[IdTexts] = []
+_texts = DictionaryMemo(IdTexts, kept=1)
 
 
 def texts_for(table: pa.StringArray) -> IdTexts:
-    """The texts of a table. The one that was used last is remembered: a worker has one for many batches and tasks."""
-    if not _last or not _same(_last[0].table, table):
-        _last[:] = [IdTexts(table)]
-    return _last[0]
+    """The texts of a table. Those used last are remembered: a worker has one table for many batches and tasks."""
+    return _texts(table)
 
 
 def texts_of(ids: pa.DictionaryArray) -> pa.StringArray:
     """Ids as strings."""
     return texts_for(ids.dictionary).decode(ids)
-
-
-def _same(known: pa.StringArray, table: pa.StringArray) -> bool:
-    """Whether two arrays are one piece of memory, which nobody changes while one of them is held."""
-    if len(known) != len(table) or known.offset != table.offset:
-        return False
-    return all(_address(one) == _address(other) for one, other in zip(known.buffers(), table.buffers(), strict=True))
-
-
-def _address(buffer: pa.Buffer | None) -> int | None:
-    return None if buffer is None else buffer.address
 
 
 def _offsets(table: pa.StringArray) -> Any:

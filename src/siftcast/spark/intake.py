@@ -12,7 +12,6 @@ without a word.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike, fspath
@@ -22,23 +21,23 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
-from siftcast.model import DataError, Schema
-from siftcast.spark.dead_letters import dead_letter_frame, explain_csv, explain_json, letters_of
+from siftcast import files
+from siftcast.model import DataError, Schema, SiftcastError
+from siftcast.spark.dead_letters import Explain, dead_letter_frame, explain_csv, explain_json, letters_of
 from siftcast.spark.schemas import SUBSCRIPTIONS, spark_type
 from siftcast.spark.session import active_session, session
 
 CORRUPT = "_siftcast_corrupt"
-FORMATS = {".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".orc": "orc"}
+FORMATS = ("json", "csv", "parquet", "orc")
 CSV_OPTIONS = {"quote": '"', "escape": '"'}  # a quote within quotes is doubled (RFC 4180), not escaped
 _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 _END = "siftcast-f3b1c0de"  # what no text holds by chance
-_CODES = {"events": "event", "subscriptions": "subscription"}
 FilePath = str | PathLike[str]
 RowSchema = StructType | Schema | str | None
 
 
-def _no_reason(_source: str) -> str:
-    return "it cannot be read"
+def _unexplained(_source: str, input: str = "events") -> SiftcastError:
+    return files.ROW_ERRORS[input]("it cannot be read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Intake:
 
     rows: DataFrame
     input: str = "events"
-    explain: Callable[[str], str] = field(default=_no_reason)
+    explain: Explain = field(default=_unexplained)
     folder: Path | None = None  # from which a stream takes its files, if this machine sees it
 
     @property
@@ -61,7 +60,7 @@ class Intake:
         if CORRUPT not in self.rows.columns:
             return dead_letter_frame(self.rows.sparkSession, ())
         bad = self.rows.where(f.col(CORRUPT).isNotNull()).select(CORRUPT)
-        return letters_of(bad, self.input, _CODES[self.input], self.explain)
+        return letters_of(bad, self.input, self.explain)
 
 
 def good_rows(rows: DataFrame) -> DataFrame:
@@ -109,21 +108,21 @@ def split_corrupt(rows: DataFrame, column: str = "_corrupt_record", input: str =
     """
     if column not in rows.columns:
         raise DataError(f"there is no column '{column}'; there are {', '.join(rows.columns)}")
-    return Intake(rows.cache().withColumnRenamed(column, CORRUPT), input)
+    return Intake(rows.cache().withColumnRenamed(column, CORRUPT), input, partial(_unexplained, input=input))
 
 
 def format_of(path: str) -> str:
     """The format that the name of a file says; raises DataError where it does not."""
-    suffixes = [suffix.lower() for suffix in PurePosixPath(path.rstrip("/")).suffixes]
-    while suffixes and suffixes[-1] in (".gz", ".bz2", ".zst", ".snappy"):
-        suffixes.pop()
-    if not suffixes or suffixes[-1] not in FORMATS:
-        raise DataError(f"{path}: the name does not say the format; it must end in {', '.join(FORMATS)}, or be told")
-    return FORMATS[suffixes[-1]]
+    found = files.format_of(PurePosixPath(path), FORMATS, files.COMPRESSIONS)
+    if found is None:
+        raise DataError(
+            f"{path}: the name does not say the format; it must end in {files.suffixes_of(FORMATS)}, or be told"
+        )
+    return found
 
 
 def _read(spark: SparkSession, path: str, format: str | None, schema: StructType | None, input: str) -> Intake:
-    kind = {"jsonl": "json", "ndjson": "json"}.get(format or "", format) or format_of(path)
+    kind = files.format_named(format) or format_of(path)
     if kind == "csv":
         return _parse_csv(spark.read.text(path), schema, input)
     described = schema if input == "events" else None
@@ -162,7 +161,9 @@ def _parse_json(lines: DataFrame, schema: StructType | None, input: str) -> Inta
     refused = f.col("row").isNull() | ~f.is_valid_utf8("value") | _goes_on("value")
     corrupt = f.when(refused, f.coalesce("value", f.lit(""))).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in schema.names]
-    return Intake(parsed.select(*columns, corrupt.alias(CORRUPT)), input, partial(explain_json, schema=schema))
+    return Intake(
+        parsed.select(*columns, corrupt.alias(CORRUPT)), input, partial(explain_json, schema=schema, input=input)
+    )
 
 
 def _goes_on(column: str) -> Column:
@@ -193,7 +194,7 @@ def _parse_csv(text: DataFrame, schema: StructType | None, input: str) -> Intake
     bad = f.when(~f.is_valid_utf8("value"), f.col("value")).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in names]
     rows = lines.select("value", row).select(*columns, bad.alias(CORRUPT))
-    return Intake(rows, input, partial(explain_csv, schema=placed))
+    return Intake(rows, input, partial(explain_csv, schema=placed, input=input))
 
 
 def _csv_headers(text: DataFrame) -> list[str]:

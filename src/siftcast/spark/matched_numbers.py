@@ -4,27 +4,25 @@ Ids are texts, and clustering counts matches by the million: a number is a fifth
 dictionary. A subscription's number is its place in the order of addition, which the saved form of a matcher keeps, so
 driver and workers agree on it without telling each other.
 
-Batches are cut so that one call finds about PAIRS_MAX matches, judged by the calls before. Cost: that of matching, and
-one search for every id whenever the matcher hands out another dictionary, which it does when its index has changed.
+Batches are cut to a size that suits the matcher (`matching.batch_rows`). Cost: that of matching, and one search for
+every id whenever the matcher hands out another dictionary, which it does when its index has changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from siftcast.files import DictionaryMemo
 from siftcast.matching import Matcher
+from siftcast.matching.batch_rows import BatchRows
 from siftcast.spark.matching import clear_errors
-
-PAIRS_MAX = 4_000_000
-_ROWS_FIRST = 256
-_ROWS_GROWTH = 8
 
 Integers = npt.NDArray[np.int64]
 
@@ -46,18 +44,18 @@ def match_numbers(
     Filters know the columns by `names`; the last `extra` columns are none of the event's and are not shown to them.
     """
     numbering = _Numbering(matcher)
-    rows_max = _ROWS_FIRST
+    rows = BatchRows()
     for batch in batches:
         start = 0
         while start < batch.num_rows:
-            part = batch.slice(start, rows_max)
+            part = batch.slice(start, rows.count)
             start += part.num_rows
             shown = part.select(list(range(part.num_columns - extra))).rename_columns(list(names))
+            started = perf_counter()
             with clear_errors():
                 found = numbering.pairs(matcher.match_batch(shown))
+            rows.adapt(part.num_rows, len(found[0]), perf_counter() - started)
             yield MatchedRows(part, *found)
-            fitting = part.num_rows * PAIRS_MAX // max(len(found[0]), 1)
-            rows_max = max(1, min(fitting, rows_max * _ROWS_GROWTH))
 
 
 def subscription_ids(matcher: Matcher) -> pa.Array:
@@ -70,29 +68,19 @@ class _Numbering:
 
     def __init__(self, matcher: Matcher) -> None:
         self._ids = subscription_ids(matcher)
-        self._dictionary: pa.Array | None = None
-        self._numbers: Any = None
+        self._numbers = DictionaryMemo(self._find, kept=1)
 
     def pairs(self, lists: pa.ChunkedArray) -> tuple[Integers, Integers]:
         numbers, rows, before = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
         for chunk in lists.chunks:
             ids = chunk.flatten()
-            numbers.append(self._known(ids.dictionary)[ids.indices.to_numpy(zero_copy_only=False)])
+            numbers.append(self._numbers(ids.dictionary)[ids.indices.to_numpy(zero_copy_only=False)])
             rows.append(pc.list_parent_indices(chunk).to_numpy(zero_copy_only=False).astype(np.int64) + before)
             before += len(chunk)
         return np.concatenate(numbers), np.concatenate(rows)
 
-    def _known(self, dictionary: pa.Array) -> Integers:
-        if self._dictionary is None or _place(dictionary) != _place(self._dictionary):
-            self._dictionary = dictionary
-            # A place in the dictionary that was freed has no number, and no match refers to it.
-            found = pc.fill_null(pc.index_in(dictionary, value_set=self._ids), -1)
-            self._numbers = found.to_numpy(zero_copy_only=False).astype(np.int64)
-        numbers: Integers = self._numbers
+    def _find(self, dictionary: pa.Array) -> Integers:
+        # A place in the dictionary that was freed has no number, and no match refers to it.
+        found = pc.fill_null(pc.index_in(dictionary, value_set=self._ids), -1)
+        numbers: Integers = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return numbers
-
-
-def _place(array: pa.Array) -> tuple[int | None, ...]:
-    """Where an array lies in memory, which nobody changes while it is held."""
-    addresses = (None if buffer is None else buffer.address for buffer in array.buffers())
-    return (len(array), array.offset, *addresses)

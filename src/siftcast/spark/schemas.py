@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from siftcast.files import Rejection
 from siftcast.model import DataError, Schema
 
 Output = Literal["pairs", "lists"]
@@ -28,9 +29,7 @@ RESULT_COLUMN: dict[str, str] = {"pairs": SUBSCRIPTION_ID, "lists": MATCHED}
 
 IDS_TYPE = ArrayType(StringType(), containsNull=False)
 SUBSCRIPTIONS = StructType([StructField(name, StringType()) for name in ("id", "filter", "dialect", "subscriber")])
-DEAD_LETTERS = StructType(
-    [StructField(name, StringType(), nullable=False) for name in ("input", "code", "reason", "source")]
-)
+DEAD_LETTERS = StructType([StructField(name, StringType(), nullable=False) for name in Rejection.__struct_fields__])
 
 _TYPES: dict[str, DataType] = {
     "int": LongType(),

@@ -22,11 +22,12 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
 
+from siftcast.files import Rejection
 from siftcast.spark.accounts import MatchCounts
 from siftcast.spark.changelog import Changelog
 from siftcast.spark.changelog_sources import TableChangelog
 from siftcast.spark.compiled import Shipment
-from siftcast.spark.dead_letters import DeadLetter, dead_letter_frame, letters_of
+from siftcast.spark.dead_letters import dead_letter_frame, letters_of
 from siftcast.spark.intake import CORRUPT, Intake, good_rows
 from siftcast.spark.matching import IDS, match_places, shape
 from siftcast.spark.schemas import Output
@@ -115,7 +116,7 @@ class BatchRunner:
         return plan
 
     def _write(
-        self, frame: DataFrame, batch: int, version: int, shipment: Shipment, letters: list[DeadLetter], changes: int
+        self, frame: DataFrame, batch: int, version: int, shipment: Shipment, letters: list[Rejection], changes: int
     ) -> MatchCounts:
         """Matches, writes and counts: before bad rows leave and behind the matcher, so that a loss would show."""
         before, behind = Observation(), Observation()
@@ -150,14 +151,14 @@ class BatchRunner:
             subscriptions_rejected=len(letters),
         )
 
-    def _write_letters(self, frame: DataFrame, batch: int, letters: list[DeadLetter], rejected: int) -> None:
+    def _write_letters(self, frame: DataFrame, batch: int, letters: list[Rejection], rejected: int) -> None:
         """Writes what was refused: changes, and events, which are read once more for the sake of the few bad ones."""
         table = dead_letter_frame(frame.sparkSession, letters)
         if rejected:
             # All columns are asked for: Spark does not read its column for corrupt rows alone from a file.
             others = [column for column in frame.columns if column != CORRUPT]
             bad = frame.where(f.col(CORRUPT).isNotNull()).select(CORRUPT, *(f.col(f"`{name}`") for name in others))
-            table = table.unionByName(letters_of(bad, "events", "event", self._events.explain))
+            table = table.unionByName(letters_of(bad, "events", self._events.explain))
         attempt = attempt_folder(self._sink.dead_letters)
         table.coalesce(1).write.json(str(attempt))
         publish(attempt, batch_folder(self._sink.dead_letters, batch))

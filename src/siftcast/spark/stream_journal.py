@@ -22,9 +22,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet
 
+from siftcast.files import Rejection
 from siftcast.model import EngineError
 from siftcast.spark.changelog import NO_VERSION, Change, FileMark
-from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.stream_folders import numbered, numbered_path, write_once
 
 _LOT = pa.schema(
@@ -54,7 +54,7 @@ class Lot:
 
     version: int
     made: tuple[Change, ...]
-    refused: tuple[DeadLetter, ...]
+    refused: tuple[Rejection, ...]
     files: dict[str, FileMark | int]
     version_read: int  # the highest of all rows, those that were refused included
 
@@ -125,14 +125,14 @@ class Journal:
         for lot in range(1, self.lots + 1):
             yield from self._read(lot, "source")["source"].to_pylist()
 
-    def refused(self, lots: Iterable[int]) -> list[DeadLetter]:
+    def refused(self, lots: Iterable[int]) -> list[Rejection]:
         """The letters of some lots."""
-        letters: list[DeadLetter] = []
+        letters: list[Rejection] = []
         for lot in lots:
             table = self._read(lot, "code", "reason", "source")
             bad = table.filter(table["code"].is_valid())
             texts = (column.to_pylist() for column in bad.columns)
-            letters += [DeadLetter("subscriptions", *row) for row in zip(*texts, strict=True)]
+            letters += [Rejection("subscriptions", *row) for row in zip(*texts, strict=True)]
         return letters
 
     def rows_of(self, lot: int) -> int:

@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.core.broadcast import Broadcast
 from pyspark.sql import SparkSession
 
+from siftcast.files import Rejection
 from siftcast.matching import Matcher
 from siftcast.model import Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.spark.changelog import Change, ChangeRow, FileMark
 from siftcast.spark.compiled import Shipment, ship
-from siftcast.spark.dead_letters import DeadLetter
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.stream_journal import Journal, Lot
 
@@ -63,7 +63,7 @@ class StandingSubscriptions:
         A version that was applied is closed: results say that they were matched under it, so a change that comes later
         with such a version is refused, and must be sent again with a higher one. A row that is refused closes nothing.
         """
-        refused = [row for row in rows if isinstance(row, DeadLetter)]
+        refused = [row for row in rows if isinstance(row, Rejection)]
         offered = sorted((row for row in rows if isinstance(row, Change)), key=lambda change: change.version)
         made: list[Made] = []
         present: dict[str, bool] = {}  # what becomes of ids in this lot; the others are as the matcher has them

@@ -136,11 +136,6 @@ def build_grid(options: GridOptions, request: Request) -> Content:
     )
 
 
-def grid_hot_spots(options: GridOptions, request: Request) -> HotSpots:
-    """The hot spots in force at the start, as `build_grid` uses them for this seed."""
-    return _hot_spot_sets(options, request).sets[0]
-
-
 def _hot_spot_sets(options: GridOptions, request: Request) -> HotSpotSets:
     rng = request.streams.generator("hot-spots")
     count = int(rng.integers(options.hot_spots_least, options.hot_spots_most, endpoint=True))

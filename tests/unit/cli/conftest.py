@@ -1,7 +1,7 @@
 """How the tests of the command line run it: in this process, with its exit status and both outputs."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,22 +52,6 @@ def match(run: Run) -> Run:
         return run("match", "--subscriptions", subscriptions, "--events", events, "--json", *options)
 
     return match
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a file into the scratch folder: bytes, text, or objects as JSON lines."""
-
-    def write(name: str, content: bytes | str | Iterable[dict[str, Any]]) -> Path:
-        if isinstance(content, str):
-            content = content.encode()
-        elif not isinstance(content, bytes):
-            content = "".join(json.dumps(each) + "\n" for each in content).encode()
-        path = tmp_path / name
-        path.write_bytes(content)
-        return path
-
-    return write
 
 
 @pytest.fixture

@@ -97,9 +97,7 @@ def test_bad_subscriptions_are_rejected_and_the_others_used(match, write, reject
     assert outcome.json["matches"] == 5
     found = rejected(subs)
     assert [each["line"] for each in found] == [4, 5, 6, 7, 8, 9, 10]
-    assert [each["reason"].partition(":")[0] for each in found] == ["subscription", "filter-syntax"] + [
-        "subscription"
-    ] * 5
+    assert [each["code"] for each in found] == ["subscription", "filter-syntax"] + ["subscription"] * 5
     assert "taken by line 2" in found[2]["reason"]
     assert "fitler" in found[3]["reason"]
     assert found[0]["source"] == "not json"
@@ -242,7 +240,7 @@ def test_half_a_parquet_is_named_as_such(run, write, inputs, tmp_path):
 
 
 def test_write_error_leaves_no_output(run, inputs, tmp_path, monkeypatch):
-    from siftcast.interfaces.cli import pair_files
+    from siftcast.files import pair_files
 
     def fail(*_):
         raise OSError(28, "No space left on device")

@@ -57,19 +57,19 @@ def receivers(net, kind):
 
 def test_multicast_reaches_all_of_a_cluster_that_wants_an_event_and_nobody_else():
     net = network()
-    assert publish(net, 6, 4) == [(6, 0, "Offer"), (0, 1, "Cast"), (1, 2, "Cast"), (2, 3, "Cast")]
+    assert publish(net, 6, 4) == [(6, 0, "Submit"), (0, 1, "Cast"), (1, 2, "Cast"), (2, 3, "Cast")]
     assert net.delivered == [(1, "e", "s1")]
 
 
 def test_filtering_stops_where_nobody_below_wants_an_event():
     net = network("filtering")
-    assert publish(net, 6, 4) == [(6, 0, "Offer"), (0, 1, "Cast")]
-    assert publish(net, 6, 3) == [(6, 0, "Offer"), (0, 1, "Cast"), (1, 2, "Cast")]
+    assert publish(net, 6, 4) == [(6, 0, "Submit"), (0, 1, "Cast")]
+    assert publish(net, 6, 3) == [(6, 0, "Submit"), (0, 1, "Cast"), (1, 2, "Cast")]
     assert net.delivered == [(1, "e", "s1"), (2, "e", "s2")]
 
 
 def test_an_event_that_nobody_wants_goes_no_further_than_the_rendezvous():
-    assert publish(network(), 6, 5) == [(6, 0, "Offer")]
+    assert publish(network(), 6, 5) == [(6, 0, "Submit")]
     assert publish(network(), 0, 5) == []
 
 
@@ -117,10 +117,10 @@ def test_only_what_changes_its_cluster_moves_and_other_clusters_hear_nothing():
 
 def test_every_rendezvous_knows_what_clusters_want():
     net = network(rendezvous=(0, 6))
-    assert publish(net, 5, 4)[0] == (5, 6, "Offer")
+    assert publish(net, 5, 4)[0] == (5, 6, "Submit")
     assert net.delivered == [(1, "e", "s1")]
     install(net, s1=1)
-    assert publish(net, 5, 4)[0] == (5, 6, "Offer")
+    assert publish(net, 5, 4)[0] == (5, 6, "Submit")
     assert net.delivered == [(1, "e", "s1")]
 
 

@@ -17,7 +17,7 @@ from siftcast.model import Schema, Subscription
 from siftcast.model.expression import references
 
 if TYPE_CHECKING:
-    from siftcast.interfaces.cli.subscription_files import Entry
+    from siftcast.files import Entry
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _ERRORS_SHOWN = 20
@@ -42,7 +42,7 @@ def check(subscriptions: Path, /, *, schema: Path | None = None, quiet: Flag = F
     json
         Print the report as one line of JSON.
     """
-    from siftcast.interfaces.cli.subscription_files import parse_subscriptions
+    from siftcast.files import parse_subscriptions
 
     census = Census()
     for entry in parse_subscriptions(subscriptions, None if schema is None else Schema.load(schema)):

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.interfaces.cli.event_blocks import EventBlock, Numbers
+from siftcast.files import ROWS_PER_BLOCK, EventBlock, Numbers
 from siftcast.interfaces.cli.matching_stage import BlockMatcher, MatchedBlock, Tally
-from siftcast.interfaces.cli.table_events import ROWS_PER_BLOCK
 from siftcast.matching import Matcher
 from siftcast.model import Subscription
 from siftcast.workloads import generate

@@ -90,11 +90,12 @@ def _on_spark(
 
     if output is None:
         raise DataError("with --spark the matches are written by Spark: say where with --output FOLDER")
+    from siftcast.files import format_of, suffixes_of
     from siftcast.spark.intake import FORMATS
 
-    kind = FORMATS.get(output.suffix.lower()) if output.suffix else "parquet"
+    kind = format_of(output, FORMATS) if output.suffix else "parquet"
     if kind is None:
-        raise DataError(f"{output}: the name must end in {', '.join(FORMATS)}, or be that of a folder")
+        raise DataError(f"{output}: the name must end in {suffixes_of(FORMATS)}, or be that of a folder")
     rejected = output.with_name(output.name + ".rejected") if rejected_to is None else rejected_to
     for folder in (output, rejected):
         if folder.exists():

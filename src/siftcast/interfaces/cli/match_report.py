@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.files import RejectedFile
 from siftcast.interfaces.cli.matching_stage import Tally
 from siftcast.interfaces.cli.pipeline import Profile
-from siftcast.interfaces.cli.rejections import RejectedFile
 from siftcast.interfaces.cli.terminal import bar, facts, percent, shorten
 from siftcast.model import Subscription
 
@@ -82,8 +82,9 @@ class MatchReport:
             rows.append(("output", str(self.output)))
         for rejected in (self.subscriptions_rejected, self.events_rejected):
             if rejected.first is not None:
-                first = f"first: line {rejected.first.line}, {shorten(rejected.first.reason.splitlines()[0], 160)}"
-                rows.append(("rejected", f"{rejected.path} ({rejected.count:,}; {first})"))
+                line, first = rejected.first
+                reason = shorten(f"{first.code}: {first.reason.splitlines()[0]}", 160)
+                rows.append(("rejected", f"{rejected.path} ({rejected.count:,}; first: line {line}, {reason})"))
         return rows
 
     def _time(self) -> str:

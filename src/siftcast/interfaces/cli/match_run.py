@@ -12,15 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from siftcast.interfaces.cli.event_blocks import EventReader
-from siftcast.interfaces.cli.event_files import check_event_suffix, open_events
+from siftcast.files import (
+    EventReader,
+    PairFile,
+    RejectedFile,
+    check_output,
+    event_format,
+    open_events,
+    read_subscriptions,
+    subscription_format,
+)
 from siftcast.interfaces.cli.match_report import MatchReport
 from siftcast.interfaces.cli.matching_stage import BlockMatcher, MatchedBlock, PairMaker, Tally
-from siftcast.interfaces.cli.pair_files import PairFile, check_output
 from siftcast.interfaces.cli.pipeline import Pipeline
 from siftcast.interfaces.cli.progress_display import show_progress
-from siftcast.interfaces.cli.rejections import RejectedFile
-from siftcast.interfaces.cli.subscription_files import check_subscription_suffix, read_subscriptions
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema
 
@@ -39,8 +44,8 @@ class MatchRequest:
 
     def check(self) -> None:
         """Raises DataError for what cannot work."""
-        check_subscription_suffix(self.subscriptions)
-        check_event_suffix(self.events)
+        subscription_format(self.subscriptions)
+        event_format(self.events)
         if self.output is not None:
             check_output(self.output, (self.subscriptions, self.events))
         if self.rejected_to is not None and not self.rejected_to.is_dir():
@@ -60,10 +65,10 @@ def run_match(request: MatchRequest) -> MatchReport:
     request.check()
     matcher = Matcher(request.engine, request.schema)
     with ExitStack() as stack:
-        events_rejected = stack.enter_context(RejectedFile(request.events, request.rejected_to))
+        events_rejected = stack.enter_context(RejectedFile(request.events, "events", request.rejected_to))
         reader = stack.enter_context(open_events(request.events, request.schema, events_rejected))
         result = stack.enter_context(_Result(request.output))
-        with RejectedFile(request.subscriptions, request.rejected_to) as subscriptions_rejected:
+        with RejectedFile(request.subscriptions, "subscriptions", request.rejected_to) as subscriptions_rejected:
             subscriptions = read_subscriptions(request.subscriptions, request.schema, subscriptions_rejected)
         matcher.add_many(subscriptions)
         matcher.settle()

@@ -1,8 +1,6 @@
 """The middle of the pipeline: blocks of events in, the subscriptions of each event out; and what is counted of it.
 
-A block is matched in parts, whose size follows the time they take: large enough that a fast engine is not held up
-by the cost of a call, small enough that a slow one shows progress and hears Ctrl-C several times a second, and
-never so many pairs at once that memory suffers.
+A block is matched in parts, whose size follows the time they take (`matching.batch_rows`).
 """
 
 from __future__ import annotations
@@ -15,15 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.interfaces.cli.dictionary_memo import DictionaryMemo
-from siftcast.interfaces.cli.event_blocks import EventBlock, Numbers
-from siftcast.interfaces.cli.pair_files import pair_schema
+from siftcast.files import DictionaryMemo, EventBlock, Numbers, pair_schema
 from siftcast.matching import RESULT_TYPE, Matcher
+from siftcast.matching.batch_rows import BatchRows
 from siftcast.model import Subscription
-
-_CALL_S = 0.2
-_ROWS_MIN, _ROWS_MAX = 64, 65_536
-_PAIRS_MAX = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +32,15 @@ class BlockMatcher:
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._rows = 1_024
+        self._rows = BatchRows()
 
     def __call__(self, block: EventBlock) -> Iterator[MatchedBlock]:
         start = 0
         while start < len(block):
-            part = block.slice(start, self._rows)
+            part = block.slice(start, self._rows.count)
             started = perf_counter()
             ids = self._match(part)
-            self._adapt(perf_counter() - started, len(part), sum(len(chunk.values) for chunk in ids.chunks))
+            self._rows.adapt(len(part), sum(len(chunk.values) for chunk in ids.chunks), perf_counter() - started)
             start += len(part)
             yield MatchedBlock(part, ids)
 
@@ -55,11 +48,6 @@ class BlockMatcher:
         if isinstance(part.events, list):
             return pa.chunked_array([pa.array([self._matcher.match(row) for row in part.events], RESULT_TYPE)])
         return self._matcher.match_batch(part.events)
-
-    def _adapt(self, took_s: float, rows: int, pairs: int) -> None:
-        wanted = rows * min(2.0, max(0.5, _CALL_S / max(took_s, 1e-6)))
-        affordable = rows * _PAIRS_MAX / max(pairs, 1)
-        self._rows = int(min(_ROWS_MAX, max(_ROWS_MIN, min(wanted, affordable))))
 
 
 class Tally:

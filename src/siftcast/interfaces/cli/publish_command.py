@@ -17,11 +17,9 @@ from cyclopts import Parameter
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from siftcast.files import EventReader, RejectedFile, event_format, open_events, reader_class
 from siftcast.interfaces.cli.caller import call_node, node_at
-from siftcast.interfaces.cli.event_blocks import EventReader
-from siftcast.interfaces.cli.event_files import check_event_suffix, open_events, reader_class
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema
@@ -87,15 +85,15 @@ def publish(
     url = node_at(at)
     types = None if schema is None else Schema.load(schema)
     if events is not None:
-        check_event_suffix(events)
+        event_format(events)
     named = _Named()
     with ExitStack() as stack:
-        rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), rejected_to))
+        rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), "events", rejected_to))
         source: AsyncIterator[Event] | Iterator[Event]
         if events is not None:
             source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected)
         elif format == "csv":
-            reader = reader_class(".csv")(_StandardInput(), types, rejected)  # type: ignore[arg-type]
+            reader = reader_class("csv")(_StandardInput(), types, rejected)  # type: ignore[arg-type]
             source = _from_blocks(reader, rejected)
         else:
             source = _from_lines(types, rejected)
@@ -195,7 +193,7 @@ def _from_blocks(reader: EventReader, rejected: RejectedFile) -> Iterator[Event]
             try:
                 encode_event(event)
             except EventError as error:
-                rejected.add(int(number) + 1, reason_of(error), repr(row))
+                rejected.add(int(number) + 1, error, repr(row))
             else:
                 yield event
 
@@ -220,7 +218,7 @@ async def _from_lines(schema: Schema | None, rejected: RejectedFile) -> AsyncIte
                 attributes = decode_attributes(line)
                 yield _event(attributes if schema is None else schema.coerce(attributes))
             except (EventError, DataError) as error:
-                rejected.add(number, f"{error.code}: {error}", line)
+                rejected.add(number, error, line)
         if not chunk:
             return
 

@@ -101,7 +101,7 @@ def subscribe(
 
 def _read_filters(path: Path) -> list[Subscription]:
     """All subscriptions of a file; one that cannot be used is told with its line, and then none is subscribed."""
-    from siftcast.interfaces.cli.subscription_files import parse_subscriptions
+    from siftcast.files import parse_subscriptions
 
     found: list[Subscription] = []
     for entry in parse_subscriptions(path):

@@ -3,7 +3,7 @@
     client                                       node
     DurableSubscribeRequested ─────────────────▶        safe: Accept
     SubscriberAttached ────────────────────────▶        Offer, Offer, …
-    OffersAcknowledged, OfferRefused ──────────▶        again, or DeadLetter
+    OffersAcknowledged, OfferRefused ──────────▶        again, or Bury
     PublishRequested(durable=True) ────────────▶        safe: Accept
 
 `Durable` handles these; no scheme sees them.
@@ -112,7 +112,7 @@ class Offer(Effect, frozen=True, gc=False):
     attempt: int = 1
 
 
-class DeadLetter(Effect, frozen=True, gc=False):
+class Bury(Effect, frozen=True, gc=False):
     """Tells that an event was refused too often, and is now kept apart with the last reason."""
 
     subscription: str

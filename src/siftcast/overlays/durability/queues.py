@@ -14,7 +14,7 @@ import msgspec
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import Effect, Refuse, SetTimer
-from siftcast.overlays.durability.contract import DeadLetter, Expire, Offer, QueuePolicy
+from siftcast.overlays.durability.contract import Bury, Expire, Offer, QueuePolicy
 from siftcast.overlays.durability.event_log import DECODED_BYTES, EventLog
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
@@ -36,6 +36,10 @@ class SubscriptionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False)
     born: int
 
 
+Letter = Bury
+"""A dead letter is kept as what was said of it."""
+
+
 class Queues:
     """Durable subscriptions by name. Effects go to `out`, which the owner holds until all is safe."""
 
@@ -45,7 +49,7 @@ class Queues:
         self._log = EventLog(ledger)
         self._seen = IdMemory(ledger, "logged", ids_max)
         self._queues: dict[str, SubscriptionQueue] = {}
-        self._dead: dict[str, dict[int, DeadLetter]] = {}
+        self._dead: dict[str, dict[int, Letter]] = {}
         self._dead_bytes = 0
         self._due_ms = float("inf")
         """When the timer fires, by the calendar."""
@@ -77,7 +81,7 @@ class Queues:
         """What dead letters take of it."""
         return self._dead_bytes
 
-    def dead_letters(self, name: str) -> tuple[DeadLetter, ...]:
+    def dead_letters(self, name: str) -> tuple[Letter, ...]:
         """What a subscription refused too often, the oldest first."""
         return tuple(self._dead.get(name, {}).values())
 
@@ -103,7 +107,7 @@ class Queues:
             elif room == "dead":
                 position, _, name = name.partition("/")
                 event, refusals, reason = msgspec.msgpack.decode(data, type=tuple[bytes, int, str])
-                letter = DeadLetter(name, int(position), decode_event(event), refusals, reason)
+                letter = Letter(name, int(position), decode_event(event), refusals, reason)
                 self._dead.setdefault(name, {})[int(position)] = letter
                 self._dead_bytes += _weight(letter)
         for name, queue in self._queues.items():
@@ -208,10 +212,10 @@ class Queues:
         if queue is None or refusals is None:
             return
         if refusals >= queue.policy.refusals_max:
-            self._bury(queue, DeadLetter(name, position, self._log.event(position), refusals, reason))
+            self._bury(queue, Bury(name, position, self._log.event(position), refusals, reason))
         self._pump(queue)
 
-    def _bury(self, queue: SubscriptionQueue, letter: DeadLetter) -> None:
+    def _bury(self, queue: SubscriptionQueue, letter: Letter) -> None:
         queue.discard(letter.position)
         self.out.append(letter)
         letters = self._dead.setdefault(letter.subscription, {})
@@ -265,6 +269,6 @@ class Queues:
         return [SetTimer(RETENTION_TIMER, due - clock_ms)]
 
 
-def _weight(letter: DeadLetter) -> int:
+def _weight(letter: Letter) -> int:
     """What a dead letter takes in memory, about: its event is decoded, which takes its bytes once more."""
     return 2 * len(encode_event(letter.event)) + len(letter.reason) + DECODED_BYTES

@@ -37,7 +37,7 @@ from siftcast.overlays.delivery import Delivery, Parcel
 from siftcast.overlays.keys import LOCAL
 from siftcast.overlays.links import Links
 from siftcast.overlays.messages import Announce, Publication, Retract
-from siftcast.overlays.subscription_flood import Change, SubscriptionFlood
+from siftcast.overlays.subscription_flood import FloodChange, SubscriptionFlood
 from siftcast.overlays.tables import TableFactory
 
 
@@ -87,7 +87,7 @@ class MatchFirst(Protocol):
         found = self._own.match(event)
         return [Deliver(event, found)] if found else []
 
-    def _apply(self, change: Change) -> Effects:
+    def _apply(self, change: FloodChange) -> Effects:
         for id, _, owner in change.removed:
             (self._own if owner == self._node else self._others).remove(id)
         for id, filter_, owner in change.added:

@@ -52,7 +52,7 @@ from siftcast.overlays.keys import LOCAL
 from siftcast.overlays.links import Links
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.routing_rows import Entry
-from siftcast.overlays.subscription_flood import Change, SubscriptionFlood
+from siftcast.overlays.subscription_flood import FloodChange, SubscriptionFlood
 from siftcast.overlays.tables import Table, TableFactory
 from siftcast.space import ContentGroups, Tree
 
@@ -186,7 +186,7 @@ class MulticastBased(Protocol):
             members = self._members[group] = tuple(sorted(self._counts.get(group, ())))
         return members
 
-    def _apply(self, change: Change) -> Effects:
+    def _apply(self, change: FloodChange) -> Effects:
         for entry in change.removed:
             self._count(entry, -1)
             if (table := self._table(entry[2])) is not None:

@@ -20,12 +20,12 @@ from siftcast.runtimes.sim.scenario import Scenario, load_scenario, parse_scenar
 from siftcast.runtimes.sim.scenario_run import ScenarioRun, execute, prepare
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.verdicts import Verdict, judge
-from siftcast.runtimes.sim.wire import Faults, Network, UniformNetwork
+from siftcast.runtimes.sim.wire import DelayModel, Faults, UniformNetwork
 
 __all__ = [
+    "DelayModel",
     "DurableClient",
     "Faults",
-    "Network",
     "Scenario",
     "ScenarioError",
     "ScenarioRun",

@@ -16,7 +16,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability.contract import (
     Accept,
-    DeadLetter,
+    Bury,
     DurableSubscribeRequested,
     Expire,
     Offer,
@@ -82,7 +82,7 @@ def note_durable(trace: Trace, now: float, node: NodeId, effect: Effect) -> None
             note("accepted", None if is_event else request, request if is_event else None)
         case Offer(name, position, event):
             note("offered", offer_key(name, position), event.id)
-        case DeadLetter(name, position, event):
+        case Bury(name, position, event):
             note("dead letter", offer_key(name, position), event.id)
         case Expire(name, positions):
             for position in positions:

@@ -51,14 +51,14 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
-from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
+from siftcast.overlays.durability.contract import Accept, Bury, Expire, Offer
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.contacts import Contacts
 from siftcast.runtimes.sim.disks import Disks, Write
 from siftcast.runtimes.sim.errors import SimulationError
 from siftcast.runtimes.sim.recording import NOBODY, note_durable, note_request, tell_story
-from siftcast.runtimes.sim.wire import NO_FAULTS, Faults, Network, UniformNetwork, Wire
+from siftcast.runtimes.sim.wire import NO_FAULTS, DelayModel, Faults, UniformNetwork, Wire
 
 Factory = Callable[[NodeId], Protocol]
 _STEPS_BETWEEN_REPORTS = 20_000
@@ -92,7 +92,7 @@ class Simulation:
         self,
         nodes: Iterable[NodeId],
         factory: Factory,
-        network: Network | None = None,
+        network: DelayModel | None = None,
         *,
         seed: int = 0,
         faults: Faults = NO_FAULTS,
@@ -338,7 +338,7 @@ class Simulation:
                 note_durable(self.trace, self.now, node, effect)
                 if (client := self._clients.get(node, {}).get(name)) is not None:
                     self._answer(node, *client.answer(effect))
-            case Accept() | DeadLetter() | Expire():
+            case Accept() | Bury() | Expire():
                 note_durable(self.trace, self.now, node, effect)
             case Report(what, facts):
                 self._note("reported", node, None, f"{what}: {dict(facts)}")

@@ -22,7 +22,7 @@ from siftcast.underlay import Underlay
 _CELLS_MAX = 4_000_000  # a matrix of this size is worth its copy as lists, which are read four times as fast
 
 
-class Network(Interface):
+class DelayModel(Interface):
     """How long messages take."""
 
     def latency_ms(self, a: int, b: int) -> float: ...
@@ -68,7 +68,7 @@ NO_FAULTS = Faults()
 class Wire:
     """Delays, faults and cuts, for all pairs of nodes."""
 
-    def __init__(self, network: Network, faults: Faults, random: np.random.Generator) -> None:
+    def __init__(self, network: DelayModel, faults: Faults, random: np.random.Generator) -> None:
         self.network = network
         self.latency_ms = network.latency_ms
         self._rows: list[list[float]] | None = None

@@ -15,7 +15,7 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.durability import Settings
 from siftcast.overlays.durability.contract import (
     Accept,
-    DeadLetter,
+    Bury,
     Expire,
     Offer,
     OfferRefused,
@@ -215,7 +215,7 @@ def test_an_event_refused_too_often_is_a_dead_letter_with_the_last_reason_also_a
     node.restart()
     node.attach()
     node.tell(OfferRefused("s", 1, "busy"))
-    (letter,) = of(node.tell(OfferRefused("s", 1, "malformed")), DeadLetter)
+    (letter,) = of(node.tell(OfferRefused("s", 1, "malformed")), Bury)
     assert (letter.event.id, letter.refusals, letter.reason) == ("a", 3, "malformed")
     node.restart()
     assert node.attach() == [(2, "b")]

@@ -5,7 +5,7 @@ import pytest
 
 from siftcast.overlays.contract import Refuse, SetTimer, TimerFired, UnsubscribeRequested
 from siftcast.overlays.durability.contract import (
-    DeadLetter,
+    Bury,
     Expire,
     Offer,
     OfferRefused,
@@ -158,7 +158,7 @@ def test_a_dead_letter_of_a_shared_event_is_there_with_its_write_or_comes_again(
     node = sharing("a", refusals_max=1)
     node.attach()
     node.slow = True
-    assert of(node.tell(OfferRefused("s", 1, "no")), DeadLetter) == []
+    assert of(node.tell(OfferRefused("s", 1, "no")), Bury) == []
     node.restart(write_survives=write_survives)
     node.slow = False
     node.tell(node.write())
@@ -293,7 +293,7 @@ def test_a_client_that_is_gone_can_refuse_nothing_and_may_still_acknowledge():
     node.attach()
     node.tell(SubscriberDetached("s"))
     node.tell(SubscriberDetached("nobody"))
-    assert of(node.tell(OfferRefused("s", 1, "late")), DeadLetter) == []
+    assert of(node.tell(OfferRefused("s", 1, "late")), Bury) == []
     assert node.tell(OfferRefused("nobody", 1, "late")) == []
     assert offers(node.tell(OffersAcknowledged("s", (2,)))) == []
     assert node.attach() == [(1, "a")]
@@ -321,10 +321,10 @@ def test_a_new_policy_holds_at_once_and_after_a_crash():
     assert node.durable.queues.policy("s") == QueuePolicy(refusals_max=1)
     assert node.durable.queues.policy("t") is None
     node.attach()
-    assert len(of(node.tell(OfferRefused("s", 1, "no")), DeadLetter)) == 1
+    assert len(of(node.tell(OfferRefused("s", 1, "no")), Bury)) == 1
     node.restart()
     node.attach()
-    assert len(of(node.tell(OfferRefused("s", 2, "no")), DeadLetter)) == 1
+    assert len(of(node.tell(OfferRefused("s", 2, "no")), Bury)) == 1
 
 
 # -- limits ----------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_what_expires_is_not_open_any_more_and_what_waited_behind_it_is_offered(
     assert node.attach(window=1) == [(1, "a")]
     node.now = 12_000.0
     assert offers(node.tell(TimerFired(RETENTION_TIMER))) == [(2, "b")]
-    assert of(node.tell(OfferRefused("s", 1, "late")), DeadLetter) == []
+    assert of(node.tell(OfferRefused("s", 1, "late")), Bury) == []
 
 
 def test_refusals_of_what_expired_are_forgotten():

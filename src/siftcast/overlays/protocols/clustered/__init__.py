@@ -31,10 +31,10 @@ from siftcast.overlays.protocols.clustered.messages import (
     Commit,
     Enrol,
     Flush,
-    Offer,
     Prepare,
     Prepared,
     Resign,
+    Submit,
 )
 from siftcast.overlays.protocols.clustered.node import VARIANTS, Clustered
 
@@ -46,8 +46,8 @@ __all__ = [
     "Commit",
     "Enrol",
     "Flush",
-    "Offer",
     "Prepare",
     "Prepared",
     "Resign",
+    "Submit",
 ]

@@ -24,7 +24,7 @@ class ClustersPlanned(Stimulus, frozen=True, gc=False):
 # -- events --------------------------------------------------------------------------------------------
 
 
-class Offer(Message, frozen=True, gc=False):
+class Submit(Message, frozen=True, gc=False):
     """An event from its publisher's node, for a rendezvous to find the clusters that want it."""
 
     control: ClassVar[bool] = False

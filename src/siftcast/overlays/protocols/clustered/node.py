@@ -36,10 +36,10 @@ from siftcast.overlays.protocols.clustered.messages import (
     Commit,
     Enrol,
     Flush,
-    Offer,
     Prepare,
     Prepared,
     Resign,
+    Submit,
 )
 from siftcast.overlays.protocols.clustered.rendezvous import Rendezvous
 from siftcast.overlays.tables import TableFactory
@@ -52,7 +52,7 @@ class Clustered(Protocol):
     """A node; `variant` says whether events go to all of a cluster or are filtered on their way."""
 
     messages: ClassVar[tuple[type[Message], ...]] = (
-        Offer, Cast, Enrol, Resign, Prepare, Prepared, Commit, Flush,
+        Submit, Cast, Enrol, Resign, Prepare, Prepared, Commit, Flush,
     )  # fmt: skip
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Clustered(Protocol):
             return self._receive(stimulus.message, stimulus.sender)
         match stimulus:
             case PublishRequested(event):
-                offer = SendMessage(Offer(event), (self._layout.rendezvous_of(self._node),))
+                offer = SendMessage(Submit(event), (self._layout.rendezvous_of(self._node),))
                 return [*self._deliver(event, self._local.match(event)), offer]
             case SubscribeRequested(subscriptions):
                 for item in subscriptions:
@@ -115,7 +115,7 @@ class Clustered(Protocol):
         match message:
             case Cast():
                 return self._pass_on(message)
-            case Offer(event) if self._rendezvous is not None:
+            case Submit(event) if self._rendezvous is not None:
                 return self._rendezvous.offer(event, sender)
             case Prepare():
                 return self._prepare(message, sender)

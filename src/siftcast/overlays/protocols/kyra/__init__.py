@@ -37,10 +37,7 @@ class Kyra(SubscriptionMovement):
         *,
         summary: str = "none",
         reuse: Reuse = NEVER,
-        unsafe: bool = False,
         clique_delivery: str = "direct",
     ) -> None:
-        trees = RoutingTrees(node, layout, tables, summary=summary, reuse=reuse, unsafe=unsafe)
-        super().__init__(
-            node, layout, tables, trees, summary=summary, reuse=reuse, unsafe=unsafe, clique_delivery=clique_delivery
-        )
+        trees = RoutingTrees(node, layout, tables, summary=summary, reuse=reuse)
+        super().__init__(node, layout, tables, trees, summary=summary, reuse=reuse, clique_delivery=clique_delivery)

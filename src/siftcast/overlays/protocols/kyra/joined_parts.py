@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 
 from siftcast.model import Filter
-from siftcast.overlays.announcements import Change, Summary
+from siftcast.overlays.announcements import Difference, Summary
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.merging import merge
 from siftcast.overlays.routing_rows import Entry
@@ -51,7 +51,7 @@ class JoinedParts(Summary):
     def __init__(self) -> None:
         self._unions: dict[str, _Union] = {}
 
-    def add(self, entry: Entry) -> Change:
+    def add(self, entry: Entry) -> Difference:
         id, filter_, origin = entry
         subscription = subscription_of(id)
         union = self._unions.get(subscription)
@@ -61,7 +61,7 @@ class JoinedParts(Summary):
         union.parts[id] = filter_
         return [union.entry()], []
 
-    def remove(self, id: str) -> Change:
+    def remove(self, id: str) -> Difference:
         subscription = subscription_of(id)
         union = self._unions[subscription]
         del union.parts[id]

@@ -82,7 +82,6 @@ class SubscriptionMovement(Protocol):
         *,
         summary: str = "none",
         reuse: Reuse = NEVER,
-        unsafe: bool = False,
         clique_delivery: str = "direct",
     ) -> None:
         if clique_delivery not in CLIQUE_DELIVERIES:
@@ -97,7 +96,7 @@ class SubscriptionMovement(Protocol):
         if node in layout.outside_tree.neighbours:
             self._outside = ContentRouter(
                 TreeLinks.of(layout.outside_tree, node), tables,
-                network=OUTSIDE, summary=summary, reuse=reuse, unsafe=unsafe,
+                network=OUTSIDE, summary=summary, reuse=reuse,
             )  # fmt: skip
         self._placed: dict[str, dict[Place, Filter]] = {}  # own subscriptions: their parts, by proxy
         self._proxied: dict[str, tuple[NodeId, bool]] = {}  # parts: their original server, and whether `outside`

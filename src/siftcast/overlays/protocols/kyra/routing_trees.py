@@ -53,7 +53,6 @@ class RoutingTrees(Protocol):
         *,
         summary: str = "none",
         reuse: Reuse = NEVER,
-        unsafe: bool = False,
     ) -> None:
         self._node = node
         self._layout = layout
@@ -61,9 +60,7 @@ class RoutingTrees(Protocol):
         joined = {tree: shape for tree, shape in layout.trees.items() if node in shape.neighbours}
         self._neighbours = {tree: shape.neighbours[node] for tree, shape in joined.items()}
         self._routers = {
-            tree: ContentRouter(
-                TreeLinks.of(shape, node), tables, network=tree, summary=kind, reuse=reuse, unsafe=unsafe
-            )
+            tree: ContentRouter(TreeLinks.of(shape, node), tables, network=tree, summary=kind, reuse=reuse)
             for tree, shape in joined.items()
         }
         self._announced: dict[str, tuple[int, ...]] = {}  # the trees on which each part is

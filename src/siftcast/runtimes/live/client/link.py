@@ -19,7 +19,7 @@ from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import (
     FRAME_BYTES_MAX,
     VERSION,
-    Acknowledge,
+    AcknowledgeOffers,
     DeadLetters,
     Deliver,
     Description,
@@ -309,7 +309,7 @@ class ClientLink:
         acknowledged, self._acknowledged = self._acknowledged, {}
         if not self.is_closed:
             for subscription, positions in acknowledged.items():
-                self.connection.send(Acknowledge(subscription, tuple(positions)))
+                self.connection.send(AcknowledgeOffers(subscription, tuple(positions)))
 
     def reject(self, subscription: int, position: int, reason: str) -> None:
         """Says that an event could not be dealt with."""

@@ -12,7 +12,7 @@ still for it.
     Accept, Refuse          the asker's connection is cut: it comes back and asks again
     MeasureDelay, InferRoute    answered with "unknown"
     Deliver                 ephemeral: the event is missed, at most once allows that
-    DeadLetter, Expire, Report  nothing: they only tell
+    Bury, Expire, Report  nothing: they only tell
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from siftcast.overlays.contract import (
     Spent,
     TimerFired,
 )
-from siftcast.overlays.durability.contract import Accept, DeadLetter, Expire, Offer
+from siftcast.overlays.durability.contract import Accept, Bury, Expire, Offer
 from siftcast.runtimes.live.errors import LiveError, StoreError
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.durable_clients import DurableClients
@@ -116,7 +116,7 @@ class Carrier:
             case Refuse(request, reason):
                 if self._durable is None or not self._durable.answer(request, reason):
                     self._log.info("refused", request=request, reason=reason)
-            case DeadLetter() if self._durable is not None:
+            case Bury() if self._durable is not None:
                 self._durable.bury(effect)
             case Expire() if self._durable is not None:
                 self._durable.expire(effect)

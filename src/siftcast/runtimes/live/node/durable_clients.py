@@ -21,7 +21,7 @@ import msgspec
 from siftcast.model import Event, Filter, Subscription, SubscriptionError
 from siftcast.overlays.contract import PublishRequested, UnsubscribeRequested
 from siftcast.overlays.durability.contract import (
-    DeadLetter,
+    Bury,
     DurableSubscribeRequested,
     Expire,
     Offer,
@@ -39,7 +39,7 @@ from siftcast.runtimes.live.node.peers import Tell
 from siftcast.runtimes.live.node.sessions import ClientSubscription, Session
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import (
-    Acknowledge,
+    AcknowledgeOffers,
     DeadLetters,
     Deliver,
     EndDurable,
@@ -184,7 +184,7 @@ class DurableClients:
         self._take_over(id, None, "a client ended")
         self._tell(UnsubscribeRequested((id,)))
 
-    def acknowledge(self, subscription: ClientSubscription, frame: Acknowledge) -> None:
+    def acknowledge(self, subscription: ClientSubscription, frame: AcknowledgeOffers) -> None:
         """A client has dealt with events."""
         if self._attached.get(subscription.id) is subscription:
             self._tell(OffersAcknowledged(subscription.id, frame.positions))
@@ -237,7 +237,7 @@ class DurableClients:
         if subscription is not None:
             subscription.connection.abort(reason)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def bury(self, letter: Bury) -> None:
         """An event was refused too often."""
         self._log.warning(
             "dead letter",

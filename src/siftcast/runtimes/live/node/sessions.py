@@ -38,7 +38,7 @@ from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import (
     DELIVERY_HEAD_BYTES,
     SUBSCRIPTION_MAX,
-    Acknowledge,
+    AcknowledgeOffers,
     Deliver,
     Describe,
     Description,
@@ -243,7 +243,7 @@ class Session:
         elif kind is Heartbeat:
             if frame.echo:  # type: ignore[attr-defined]
                 self.connection.send(Heartbeat(frame.number))  # type: ignore[attr-defined]
-        elif isinstance(frame, Acknowledge | Reject):
+        elif isinstance(frame, AcknowledgeOffers | Reject):
             self._take_answer(frame)
         elif kind in self._requests:
             try:
@@ -388,11 +388,11 @@ class Session:
             self._sessions.discard(subscription.id)
         self.confirm_subscription(frame.request)
 
-    def _take_answer(self, frame: Acknowledge | Reject) -> None:
+    def _take_answer(self, frame: AcknowledgeOffers | Reject) -> None:
         subscription = self._subscriptions.get(frame.subscription)
         if subscription is None or not subscription.is_durable:  # unsubscribed while it was under way
             return
-        if isinstance(frame, Acknowledge):
+        if isinstance(frame, AcknowledgeOffers):
             self._desk.durable_clients().acknowledge(subscription, frame)
         else:
             self._desk.durable_clients().reject(subscription, frame)

@@ -6,7 +6,7 @@
       │ ── Subscribe, Publish ─────▶ │ ── PeerMessage ──────────▶ │
       │ ◀─ Subscribed, Published ─── │                            │
       │ ◀──────────────── Deliver ── │                            │
-      │ ── Acknowledge, Reject ────▶ │   (durable ones)           │
+      │ ─ AcknowledgeOffers, Reject▶ │   (durable ones)           │
 
 The first frame is a Hello with the version; an end that cannot speak it says so in a `Failure` and hangs up. Requests
 are numbered by whoever asks and answered by that number: with what was asked for, or with a `Failure` whose code is
@@ -155,7 +155,7 @@ class Dropped(Frame, frozen=True, gc=False, tag=12):
     count: int
 
 
-class Acknowledge(Frame, frozen=True, gc=False, tag=13):
+class AcknowledgeOffers(Frame, frozen=True, gc=False, tag=13):
     """A client has dealt with these events of a durable subscription."""
 
     subscription: int
@@ -274,7 +274,7 @@ AnyFrame = (
     | Subscribed
     | Deliver
     | Dropped
-    | Acknowledge
+    | AcknowledgeOffers
     | Reject
     | Describe
     | Description

@@ -22,10 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from siftcast.interfaces.cli.dictionary_memo import DictionaryMemo
+from siftcast.files.dictionary_memo import DictionaryMemo
+from siftcast.files.formats import format_of, suffixes_of
 from siftcast.model import DataError
 
-PAIR_SUFFIXES = (".parquet", ".jsonl", ".csv")
+PAIR_FORMATS = ("parquet", "json", "csv")
 ROWS_PER_GROUP = 1 << 20
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _QUOTE = msgspec.json.encode
@@ -41,8 +42,8 @@ class PairSink(Protocol):
 
 def check_output(output: Path, inputs: tuple[Path, ...]) -> None:
     """Raises DataError if the output cannot be written there, before any work is done for it."""
-    if output.suffix.lower() not in PAIR_SUFFIXES:
-        raise DataError(f"{output}: the name does not say how to write; it must end in {', '.join(PAIR_SUFFIXES)}")
+    if format_of(output, PAIR_FORMATS) is None:
+        raise DataError(f"{output}: the name does not say how to write; it must end in {suffixes_of(PAIR_FORMATS)}")
     if output.is_dir():
         raise DataError(f"{output}: is a folder; name a file in it")
     if not output.parent.is_dir():
@@ -69,7 +70,7 @@ class PairFile:
         """Appends pairs; the first table decides which columns the file has."""
         if self._sink is None:
             self._schema = pairs.schema
-            self._sink = _SINKS[self.path.suffix.lower()](self._file, pairs.schema)
+            self._sink = _SINKS[format_of(self.path, PAIR_FORMATS) or "parquet"](self._file, pairs.schema)
         self._sink.write(pairs)
 
     def finish(self, schema: pa.Schema) -> None:
@@ -198,7 +199,7 @@ def _joined(lines: pa.Array) -> Any:
 
 
 _SINKS: dict[str, Callable[[Any, pa.Schema], PairSink]] = {
-    ".parquet": _ParquetSink,
-    ".csv": _CsvSink,
-    ".jsonl": _JsonSink,
+    "parquet": _ParquetSink,
+    "csv": _CsvSink,
+    "json": _JsonSink,
 }

@@ -86,11 +86,3 @@ def nearby(path: Path) -> str:
         return f"; the folder {path.parent} does not exist either" if not path.parent.exists() else ""
     nearest = get_close_matches(path.name, names, 1, 0.7)
     return f"; did you mean '{path.parent / nearest[0]}'?" if nearest else ""
-
-
-def data_suffix(path: Path) -> str:
-    """The suffix that names the format: `.csv` of `a.csv` and of `a.csv.gz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""

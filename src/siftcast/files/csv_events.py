@@ -19,16 +19,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from siftcast.interfaces.cli.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
-from siftcast.interfaces.cli.event_blocks import EventBlock, type_name
-from siftcast.interfaces.cli.input_bytes import InputBytes
-from siftcast.interfaces.cli.rejections import RejectedFile
-from siftcast.interfaces.cli.schema_coercion import coerce_table
-from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, is_utf8, read_blocks, split_csv
-from siftcast.model import DataError, Schema
+from siftcast.files.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
+from siftcast.files.csv_rows import cell_misfit, read_cells
+from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
+from siftcast.files.schema_coercion import Misfits, fit_table
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, count_lines, cut_csv, is_utf8, read_blocks, split_csv
+from siftcast.model import DataError, EventError, Schema
 from siftcast.model.values import Kind
-
-csv.field_size_limit(LINE_BYTES_MAX)  # the module's own limit is 128 KiB, and Arrow has none
 
 _KIND_TYPES: dict[Kind, Any] = {
     Kind.NUMBER: pa.int64(),
@@ -109,17 +108,16 @@ class CsvEvents:
             lines = _numbered_rows(block)
             self.rows_read += len(lines)
             table, places = self._parse_carefully(lines)
-        if self._schema is not None:
-            table, misfits = coerce_table(table, self._schema)
-            if misfits:
-                lines = lines or _numbered_rows(block)
-                for row, reason in sorted(misfits.items()):
-                    self._rejected.add(lines[places[row]][0], reason, lines[places[row]][1])
-                kept = np.delete(np.arange(len(places)), list(misfits))
-                table, places = table.take(pa.array(kept)), places[kept]
+
+        def reject(misfits: Misfits) -> None:
+            numbered = lines or _numbered_rows(block)
+            for row, error in misfits.items():
+                self._rejected.add(numbered[places[row]][0], error, numbered[places[row]][1])
+
+        table, numbers = fit_table(table, places + first, self._schema, reject)
         self._seen.update({field.name: type_name(field.type) for field in table.schema if field.type != pa.null()})
-        if len(places):
-            yield EventBlock(places + first, table)
+        if len(numbers):
+            yield EventBlock(numbers, table)
 
     def _parse(self, data: bytes) -> pa.Table | None:
         """The block as Arrow reads it with the types known so far; None if any of it does not fit them."""
@@ -140,7 +138,7 @@ class CsvEvents:
             )
         except pa.ArrowException:
             return None
-        if table.num_rows != data.count(b"\n") and table.num_rows != len(_rows(data)):
+        if table.num_rows != count_lines(data) and table.num_rows != len(_rows(data)):
             return None
         return self._learn(table, data)
 
@@ -163,42 +161,27 @@ class CsvEvents:
 
     def _parse_carefully(self, lines: list[tuple[int, bytes]]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
         """The rows that fit, and their places among the lines; the others are rejected."""
-        reasons: dict[int, str] = {}
+        errors: dict[int, EventError] = {}
         places, rows = [], []
         for place, (_, raw) in enumerate(lines):
-            cells = self._split(raw)
-            if isinstance(cells, str):
-                reasons[place] = cells
-            else:
+            try:
+                rows.append(read_cells(raw, len(self._names), EventError))
                 places.append(place)
-                rows.append(cells)
+            except EventError as error:
+                errors[place] = error
         columns = []
         for index, name in enumerate(self._names):
             cells = pa.array([None if row[index] in MISSING else row[index] for row in rows], pa.string())
             column, misfits = self._convert(name, cells)
             columns.append(column)
             for row in misfits:
-                value = rows[row][index]
-                shown = value if len(value) <= 60 else value[:59] + "…"
-                reason = f"event: column '{name}' holds {shown!r}, which is not {_ARTICLES[self._kinds[name]]}"
-                reasons.setdefault(places[row], reason)
-        for place in sorted(reasons):
-            self._rejected.add(lines[place][0], reasons[place], lines[place][1])
+                reason = cell_misfit(name, rows[row][index], _ARTICLES[self._kinds[name]])
+                errors.setdefault(places[row], EventError(reason))
+        for place in sorted(errors):
+            self._rejected.add(lines[place][0], errors[place], lines[place][1])
         table = pa.Table.from_arrays(columns, names=self._names)
-        kept = [row for row, place in enumerate(places) if place not in reasons]
+        kept = [row for row, place in enumerate(places) if place not in errors]
         return table.take(pa.array(kept, pa.int64())), np.asarray(places, np.int64)[kept]
-
-    def _split(self, raw: bytes) -> list[str] | str:
-        """The cells of a row, or the reason why it has none."""
-        try:
-            cells = next(csv.reader([raw.decode().removesuffix("\r")]))
-        except UnicodeDecodeError as error:
-            return f"event: not UTF-8 text (byte 0x{raw[error.start]:02x} at {error.start + 1})"
-        except csv.Error as error:
-            return f"event: not valid CSV ({error})"
-        if len(cells) != len(self._names):
-            return f"event: has {len(cells)} cells, but the header names {len(self._names)} columns"
-        return cells
 
     def _convert(self, name: str, cells: pa.Array) -> tuple[pa.Array, list[int]]:
         if name not in self._kinds:
@@ -212,10 +195,10 @@ class CsvEvents:
         return column, misfits
 
     def _reject_overlong(self, block: TextBlock) -> None:
-        reason = f"event: a row or a quoted field begins here that does not end within {LINE_BYTES_MAX >> 20} MiB"
+        reason = f"a row or a quoted field begins here that does not end within {LINE_BYTES_MAX >> 20} MiB"
         if len(block.data) <= LINE_BYTES_MAX:
-            reason = "event: a quoted field begins here that does not end"
-        self._rejected.add(block.line, reason, block.data)
+            reason = "a quoted field begins here that does not end"
+        self._rejected.add(block.line, EventError(reason), block.data)
         self.rows_read += 1
 
 

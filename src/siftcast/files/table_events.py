@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from siftcast.interfaces.cli.event_blocks import EventBlock, type_name
-from siftcast.interfaces.cli.input_bytes import InputBytes, data_suffix
-from siftcast.interfaces.cli.rejections import RejectedFile, readable
-from siftcast.interfaces.cli.schema_coercion import coerce_table
+from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.formats import format_of
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
+from siftcast.files.schema_coercion import Misfits, fit_table
 from siftcast.model import DataError, Schema
 
 ROWS_PER_BLOCK = 65_536
@@ -55,16 +56,13 @@ class TableEvents:
         table = _in_microseconds(table)
         for field in table.schema:
             self._types.setdefault(field.name, type_name(field.type))
-        if self._schema is None:
-            return EventBlock(numbers, table)
-        fitted, misfits = coerce_table(table, self._schema)
-        if not misfits:
-            return EventBlock(numbers, fitted)
-        for row, reason in sorted(misfits.items()):
-            source = readable(repr(table.slice(row, 1).to_pylist()[0]))
-            self._rejected.add(int(numbers[row]) + 1, reason, source)
-        kept = np.delete(np.arange(len(numbers)), list(misfits))
-        return EventBlock(numbers[kept], fitted.take(pa.array(kept)))
+
+        def reject(misfits: Misfits) -> None:
+            for row, error in misfits.items():
+                self._rejected.add(int(numbers[row]) + 1, error, repr(table.slice(row, 1).to_pylist()[0]))
+
+        fitted, kept = fit_table(table, numbers, self._schema, reject)
+        return EventBlock(kept, fitted)
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def open_batches(source: InputBytes) -> Iterator[tuple[int, Iterator[pa.RecordBa
             _unpack(source, unpacked)
             file = unpacked
         try:
-            yield _open_parquet(file) if data_suffix(path) == ".parquet" else _open_arrow(file)
+            yield _open_arrow(file) if format_of(path, ("arrow",), (".gz",)) else _open_parquet(file)
         except (pa.ArrowException, OSError) as error:
             problem = str(error).splitlines()[0]
             raise DataError(f"{path}: the file is damaged, cut off or not what its name says ({problem})") from None

@@ -7,7 +7,6 @@ out here. Any other unknown field refuses the row, because it is most likely a k
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,16 @@ from typing import Any
 
 import msgspec
 
-from siftcast.interfaces.cli.input_bytes import InputBytes, data_suffix
-from siftcast.interfaces.cli.rejections import RejectedFile, reason_of
-from siftcast.interfaces.cli.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, cut_lines, read_blocks, split_csv
+from siftcast.files.csv_rows import read_cells
+from siftcast.files.formats import format_of, suffixes_of
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, cut_lines, read_blocks, split_csv
 from siftcast.model import DataError, Schema, SiftcastError, Subscription, SubscriptionError
+from siftcast.model.json_objects import decode_object
 
-SUBSCRIPTION_SUFFIXES = (".jsonl", ".csv", ".parquet")
+SUBSCRIPTION_FORMATS = ("json", "csv", "parquet")
 _ANNOTATIONS = ("hot_spot",)
-_decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.encode
 
 
@@ -35,21 +36,23 @@ class Entry:
     outcome: Subscription | SiftcastError
 
 
-def check_subscription_suffix(path: Path) -> None:
-    """Raises DataError unless the name says a format that can be read."""
-    if data_suffix(path) not in SUBSCRIPTION_SUFFIXES:
+def subscription_format(path: Path) -> str:
+    """The format that the name says; raises DataError unless it is one that can be read."""
+    found = format_of(path, SUBSCRIPTION_FORMATS, (".gz",))
+    if found is None:
         raise DataError(
             f"{path}: the name does not say how to read the subscriptions; "
-            f"it must end in {', '.join(SUBSCRIPTION_SUFFIXES)}, each also with .gz"
+            f"it must end in {suffixes_of(SUBSCRIPTION_FORMATS)}, each also with .gz"
         )
+    return found
 
 
 def parse_subscriptions(path: Path, schema: Schema | None = None) -> Iterator[Entry]:
     """Every row of the file, in order; an id counts as taken once a good subscription has it."""
-    check_subscription_suffix(path)
+    format = subscription_format(path)
     taken: dict[str, int] = {}
     with InputBytes(path) as source:
-        for line, raw, fields in _rows(source):
+        for line, raw, fields in _rows(source, format):
             yield Entry(line, raw, _subscribe(fields, line, taken, schema))
 
 
@@ -60,7 +63,7 @@ def read_subscriptions(path: Path, schema: Schema | None, rejected: RejectedFile
         if isinstance(entry.outcome, Subscription):
             good.append(entry.outcome)
         else:
-            rejected.add(entry.line, reason_of(entry.outcome), entry.source)
+            rejected.add(entry.line, entry.outcome, entry.source)
     return good
 
 
@@ -86,11 +89,10 @@ def _subscribe(
 Row = tuple[int, bytes | str, "dict[str, Any] | SiftcastError"]
 
 
-def _rows(source: InputBytes) -> Iterator[Row]:
-    suffix = data_suffix(source.path)
-    if suffix == ".jsonl":
+def _rows(source: InputBytes, format: str) -> Iterator[Row]:
+    if format == "json":
         return _json_rows(read_blocks(source, cut_lines))
-    if suffix == ".csv":
+    if format == "csv":
         return _csv_rows(read_blocks(source, cut_csv), source.path)
     return _table_rows(source)
 
@@ -108,12 +110,9 @@ def _json_rows(blocks: Iterable[TextBlock]) -> Iterator[Row]:
 
 def _json_fields(text: bytes) -> dict[str, Any] | SiftcastError:
     try:
-        fields = _decode(text)
-    except UnicodeDecodeError:
-        return SubscriptionError("not UTF-8 text")
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        return SubscriptionError(f"not valid JSON: {error}")
-    return fields if isinstance(fields, dict) else SubscriptionError("a subscription must be a JSON object")
+        return decode_object(text, "a subscription", SubscriptionError)
+    except SubscriptionError as error:
+        return error
 
 
 def _csv_rows(blocks: Iterable[TextBlock], path: Path) -> Iterator[Row]:
@@ -133,8 +132,8 @@ def _csv_rows(blocks: Iterable[TextBlock], path: Path) -> Iterator[Row]:
 
 def _csv_names(raw: bytes, path: Path) -> list[str]:
     try:
-        names = next(csv.reader([raw.decode("utf-8-sig").rstrip("\r")]), [])
-    except UnicodeDecodeError:
+        names = read_cells(raw.removeprefix(b"\xef\xbb\xbf"), None, SubscriptionError)
+    except SubscriptionError:
         names = []
     if "id" not in names or "filter" not in names:
         raise DataError(f"{path}: the first line must be a header that names at least the columns id and filter")
@@ -143,13 +142,9 @@ def _csv_names(raw: bytes, path: Path) -> list[str]:
 
 def _csv_fields(raw: bytes, names: list[str]) -> dict[str, Any] | SiftcastError:
     try:
-        cells = next(csv.reader([raw.decode().removesuffix("\r")]))
-    except UnicodeDecodeError:
-        return SubscriptionError("not UTF-8 text")
-    except csv.Error as error:
-        return SubscriptionError(f"not valid CSV ({error})")
-    if len(cells) != len(names):
-        return SubscriptionError(f"has {len(cells)} cells, but the header names {len(names)} columns")
+        cells = read_cells(raw, len(names), SubscriptionError)
+    except SubscriptionError as error:
+        return error
     fields: dict[str, Any] = {name: cell or None for name, cell in zip(names, cells, strict=True)}
     if fields.get("delay_ms_max") is not None:
         try:
@@ -160,7 +155,7 @@ def _csv_fields(raw: bytes, names: list[str]) -> dict[str, Any] | SiftcastError:
 
 
 def _table_rows(source: InputBytes) -> Iterator[Row]:
-    from siftcast.interfaces.cli.table_events import open_batches
+    from siftcast.files.table_events import open_batches
 
     number = 0
     with open_batches(source) as (_, batches):

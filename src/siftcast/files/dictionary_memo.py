@@ -13,21 +13,21 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 T = TypeVar("T")
-_KNOWN_MAX = 4
 
 
 class DictionaryMemo(Generic[T]):
-    """A function of a dictionary that remembers its last few answers."""
+    """A function of a dictionary that remembers its last answers."""
 
-    def __init__(self, compute: Callable[[pa.Array], T]) -> None:
+    def __init__(self, compute: Callable[[pa.Array], T], *, kept: int = 4) -> None:
         self._compute = compute
+        self._kept = kept
         self._known: dict[tuple[int, ...], tuple[pa.Array, T]] = {}
 
     def __call__(self, dictionary: pa.Array) -> T:
         addresses = (0 if buffer is None else buffer.address for buffer in dictionary.buffers())
         key = (len(dictionary), dictionary.offset, *addresses)
         if key not in self._known:
-            if len(self._known) >= _KNOWN_MAX:
+            if len(self._known) >= self._kept:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = dictionary, self._compute(dictionary)
         return self._known[key][1]

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from siftcast.interfaces.cli import text_blocks
-from siftcast.interfaces.cli.event_files import open_events
-from siftcast.interfaces.cli.rejections import RejectedFile
+from siftcast.files import text_blocks
+from siftcast.files.event_files import open_events
+from siftcast.files.rejections import RejectedFile
 from siftcast.model import DataError
 
 GZIP = gzip.compress(b"x" * 1000, mtime=0)
@@ -40,7 +40,7 @@ def read(write):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Reads text in blocks of a few lines, so that a short file has many."""
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", 16)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 16)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 16))
 
 
@@ -81,7 +81,7 @@ def test_bad_json_lines_are_rejected_and_the_others_keep_their_numbers(read):
     rows, rejected = read("e.jsonl", content)
     assert rows == [(0, {"a": 1}), (6, {"a": 6})]
     assert [each["line"] for each in rejected] == [3, 5, 6, 7, 8]
-    assert all(each["reason"].startswith("event: ") for each in rejected)
+    assert all((each["input"], each["code"]) == ("events", "event") for each in rejected)
     assert rejected[0]["source"] == '{"a": 2'
     assert "UTF-8" in rejected[4]["reason"]
 
@@ -104,6 +104,26 @@ def test_json_that_says_nan_in_a_text_is_good(read):
     assert not rejected
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['{"a":"Information"}', '{"a":"NaN and }{"}'], ['{"a":1.5e300}', '{"a":0.5}'],
+        ["", '{"a":1}', "  ", ' {"a":2} '], ['{"a":1}', "null", '{"a":2}'], ['{"a":[1,null]}', '{"a":[2]}'],
+    ],
+)  # fmt: skip
+def test_blocks_that_arrow_reads_rightly_come_as_tables(write, lines):
+    path = write("e.ndjson", "\n".join(lines))
+    with RejectedFile(path) as file, open_events(path, None, file) as reader:
+        (block,) = reader.blocks()
+    assert isinstance(block.events, pa.Table)
+    assert block.events.num_rows == sum(1 for line in lines if "{" in line)
+
+
+def test_a_list_that_begins_with_null_keeps_it(read):
+    rows, _ = read("e.jsonl", '{"a":[null,1]}\n{"a":[null,null]}\n')
+    assert [row["a"] for _, row in rows] == [[None, 1], [None, None]]
+
+
 @pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 def test_json_byte_order_mark_and_line_endings_do_not_matter(read, prefix, ending):
@@ -116,8 +136,8 @@ def test_json_byte_order_mark_and_line_endings_do_not_matter(read, prefix, endin
 def test_line_that_is_too_long_is_rejected_alone(read, monkeypatch, suffix):
     limit = 64 << 10
     for module in ("text_blocks", "json_events", "csv_events"):
-        monkeypatch.setattr(f"siftcast.interfaces.cli.{module}.LINE_BYTES_MAX", limit)
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", 4096)
+        monkeypatch.setattr(f"siftcast.files.{module}.LINE_BYTES_MAX", limit)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 4096)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 4096))
     if suffix == "jsonl":
         content = '{"a": 1}\n{"a": "' + "x" * 3 * limit + '"}\n{"a": 3}\n'
@@ -163,7 +183,7 @@ def test_csv_rows_of_another_kind_are_rejected_with_column_and_value(read, small
     rows, rejected = read("e.csv", content)
     assert [(number, row["n"]) for number, row in rows] == [(0, 1), (1, 2), (2, 3), (6, 7)]
     assert [each["line"] for each in rejected] == [5, 6, 7]
-    assert rejected[0]["reason"] == "event: column 'n' holds 'x', which is not a number"
+    assert rejected[0]["reason"] == "column 'n' holds 'x', which is not a number"
     assert "column 't' holds 'later'" in rejected[1]["reason"]
     assert "column 'b' holds 'maybe'" in rejected[2]["reason"]
     assert rejected[0]["source"] == "x,2024-01-02,true"
@@ -187,12 +207,12 @@ def test_csv_rows_with_too_few_or_too_many_cells_are_rejected(read):
     assert rows == [(0, {"a": 1, "b": "x"}), (4, {"a": 5, "b": "é"})]
     assert [each["line"] for each in rejected] == [3, 5, 6]
     assert "1 cells, but the header names 2" in rejected[0]["reason"]
-    assert "not UTF-8 text (byte 0xff at 1)" in rejected[2]["reason"]
+    assert "not valid UTF-8 (byte 0xff at 1)" in rejected[2]["reason"]
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 7, 16, 1000])
 def test_csv_quotes_may_hold_commas_quotes_and_line_breaks(read, monkeypatch, chunk):
-    monkeypatch.setattr("siftcast.interfaces.cli.input_bytes.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", chunk)
     monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, chunk))
     content = 'a,b\n1,"two\nlines"\n2,"a ""quoted"" word, and\n\nmore"\n3,5" disk\nbad\n4,"x"\n'
     rows, rejected = read("e.csv", content)
