@@ -122,3 +122,11 @@ def test_mistakes_are_found_before_spark_starts_or_said_in_one_line(files):
     with pytest.raises(SiftcastError, match="nonsense") as caught:
         match(**files, format="nonsense", quiet=True)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_schema_of_another_table_is_refused_and_not_read_as_nulls(files, tmp_path):
+    (tmp_path / "schema.toml").write_text('[[attribute]]\nname = "ab"\ntype = "int"\n')
+    (tmp_path / "subscriptions.csv").write_text("id,filter\none,ab = 1\n")
+    with pytest.raises(DataError, match="did you mean 'a'"):
+        match(**files, quiet=True)
+    assert match(**files, quiet=True, lenient=True) == OK

@@ -24,7 +24,6 @@ ALLOWED = {
     "workers": SENDING,
     "matching": {"arrow_udf"},
     "sql_functions": {"udf"},
-    "dead_letters": {"mapInArrow"},
 }
 
 PRICES = Schema([Attribute("price", "float", (0.0, 10.0))])

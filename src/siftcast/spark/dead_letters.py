@@ -21,6 +21,7 @@ from siftcast.model.schema import misfit
 from siftcast.model.values import parse_timestamp
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import DEAD_LETTERS
+from siftcast.spark.workers import map_batches
 
 _ARROW = pa.schema([pa.field(field.name, pa.string(), nullable=False) for field in DEAD_LETTERS.fields])
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
@@ -46,7 +47,7 @@ def letters_of(lines: DataFrame, input: str, explain: Explain) -> DataFrame:
         for batch in batches:
             yield from _table([_letter(source, input, explain) for source in batch.column(0).to_pylist()]).to_batches()
 
-    return raw.mapInArrow(run, DEAD_LETTERS)
+    return map_batches(raw, run, DEAD_LETTERS)
 
 
 def _letter(source: bytes, input: str, explain: Explain) -> Rejection:

@@ -117,7 +117,7 @@ def cluster(
     _check_paths(events, subscriptions, judge, output, force)
     from siftcast import spark as ss
     from siftcast.interfaces.cli.spark_progress import show_spark_progress
-    from siftcast.interfaces.cli.spark_running import start_session
+    from siftcast.interfaces.cli.spark_running import check_columns, start_session
     from siftcast.planning.clustering import SubscriptionClusters
     from siftcast.spark.clustering import cluster_compiled
 
@@ -136,6 +136,8 @@ def cluster(
     started = perf_counter()
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")
+        if types is not None and not lenient:
+            check_columns(spark, events, format, types)
         read = ss.read_events(events, format, types, spark=spark)
         judged = read if judge is None else ss.read_events(judge, format, types, spark=spark)
         wanted = ss.read_subscriptions(subscriptions, subscriptions_format, spark=spark)

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 
 from siftcast.interfaces.cli.spark_progress import Say, show_spark_progress
-from siftcast.interfaces.cli.spark_running import run_cancellable, start_session
+from siftcast.interfaces.cli.spark_running import check_columns, run_cancellable, start_session
 from siftcast.interfaces.cli.terminal import facts, percent
 from siftcast.model import DataError, Schema
 
@@ -110,6 +110,8 @@ def _match(spark: SparkSession, request: SparkMatchRequest, say: Say) -> MatchCo
     from siftcast import spark as ss
 
     say("reading")
+    if request.strict and request.schema is not None:
+        check_columns(spark, request.events, request.events_format, request.schema)
     events = ss.read_events(request.events, request.events_format, request.schema, spark=spark)
     subscriptions = ss.read_subscriptions(request.subscriptions, request.subscriptions_format, spark=spark)
     say("compiling subscriptions")

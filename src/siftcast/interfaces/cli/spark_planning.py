@@ -18,14 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.spark_running import start_session
+from siftcast.interfaces.cli.spark_running import check_columns, start_session
 from siftcast.interfaces.cli.terminal import bar, facts, out
-from siftcast.model import Columns, DataError, Schema
-from siftcast.model.columns import did_you_mean
+from siftcast.model import DataError, Schema
 
 if TYPE_CHECKING:
     from siftcast.space import Partition
-    from siftcast.spark import SparkSession
     from siftcast.spark.statistics import Statistics
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -185,22 +183,9 @@ def _inputs(
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")
         if not lenient:
-            _check_columns(spark, events, schema, weight)
+            check_columns(spark, events, None, schema, weight)
         read = ss.read_events(events, schema=types, spark=spark), ss.read_subscriptions(subscriptions, spark=spark)
         yield _Inputs(read[0].good, read[1].good, lambda: sum(each.rejected.count() for each in read), say)
-
-
-def _check_columns(spark: SparkSession, events: str, schema: Schema, weight: str | None) -> None:
-    """Raises DataError where the files lack a column: read with the schema, they would have it, all nulls."""
-    from siftcast import spark as ss
-    from siftcast.spark.schema_check import check_declared
-
-    there = Columns.of(ss.read_events(events, schema=ss.spark_type(Schema([])), spark=spark).good)
-    if not there:
-        return  # files without a line have no columns to compare with
-    check_declared(there, schema, kinds=False)  # texts become what the schema says
-    if weight is not None and weight not in there:
-        raise DataError(f"the events have no column '{weight}' to take weights from{did_you_mean(weight, there)}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,6 +15,8 @@ from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
 from siftcast.interfaces.cli.terminal import err
+from siftcast.model import Columns, DataError, Schema
+from siftcast.model.columns import did_you_mean
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -31,6 +33,21 @@ def start_session(master: str | None, *, shown: bool) -> SparkSession:
 
     with _log_on_screen(shown):
         return ss.session(master=master)
+
+
+def check_columns(
+    spark: SparkSession, events: str, format: str | None, schema: Schema, weight: str | None = None
+) -> None:
+    """Raises DataError where files lack a column of the schema: read with it, they would have it, all nulls."""
+    from siftcast import spark as ss
+    from siftcast.spark.schema_check import check_declared
+
+    there = Columns.of(ss.read_events(events, format, schema=ss.spark_type(Schema([])), spark=spark).good)
+    if not there:
+        return  # files without a line have no columns to compare with
+    check_declared(there, schema, kinds=False)  # texts become what the schema says
+    if weight is not None and weight not in there:
+        raise DataError(f"the events have no column '{weight}' to take weights from{did_you_mean(weight, there)}")
 
 
 @contextmanager
