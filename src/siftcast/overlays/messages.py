@@ -10,10 +10,9 @@ from siftcast.overlays.keys import KEY_BYTES
 from siftcast.overlays.routing_rows import Entry, RoutingMessage, RowChange, TableKey
 
 
-class Announce(RoutingMessage, frozen=True, gc=False):
-    """Events that match these are wanted here. With `anew`, nothing else that was announced before is."""
+class _Entries(RoutingMessage, frozen=True, gc=False):
+    """Rows that are put into a table of the receiver's; with `anew`, all it has from here."""
 
-    table_kind: ClassVar[str] = "announce"
     restates: ClassVar[bool] = True
 
     entries: tuple[Entry, ...]
@@ -29,49 +28,39 @@ class Announce(RoutingMessage, frozen=True, gc=False):
         return cls(entries, table[0], anew=True)
 
 
-class Retract(RoutingMessage, frozen=True, gc=False):
+class _Ids(RoutingMessage, frozen=True, gc=False):
+    """Rows that go from a table of the receiver's."""
+
+    ids: tuple[str, ...]
+    network: int = 0
+
+    @property
+    def row_change(self) -> RowChange:
+        return RowChange((self.network,), removed=self.ids)
+
+
+class Announce(_Entries, frozen=True, gc=False):
+    """Events that match these are wanted here. With `anew`, nothing else that was announced before is."""
+
+    table_kind: ClassVar[str] = "announce"
+
+
+class Retract(_Ids, frozen=True, gc=False):
     """What was announced under these ids is not wanted here any more."""
 
     table_kind: ClassVar[str] = "announce"
 
-    ids: tuple[str, ...]
-    network: int = 0
 
-    @property
-    def row_change(self) -> RowChange:
-        return RowChange((self.network,), removed=self.ids)
-
-
-class Advertise(RoutingMessage, frozen=True, gc=False):
+class Advertise(_Entries, frozen=True, gc=False):
     """Events that match these may come from here. With `anew`, nothing else that was advertised before."""
 
     table_kind: ClassVar[str] = "advertise"
-    restates: ClassVar[bool] = True
-
-    entries: tuple[Entry, ...]
-    network: int = 0
-    anew: bool = False
-
-    @property
-    def row_change(self) -> RowChange:
-        return RowChange((self.network,), self.entries, anew=self.anew)
-
-    @classmethod
-    def restate(cls, table: TableKey, entries: tuple[Entry, ...]) -> Self:
-        return cls(entries, table[0], anew=True)
 
 
-class Unadvertise(RoutingMessage, frozen=True, gc=False):
+class Unadvertise(_Ids, frozen=True, gc=False):
     """What was advertised under these ids does not come from here any more."""
 
     table_kind: ClassVar[str] = "advertise"
-
-    ids: tuple[str, ...]
-    network: int = 0
-
-    @property
-    def row_change(self) -> RowChange:
-        return RowChange((self.network,), removed=self.ids)
 
 
 class Publication(Message, frozen=True, gc=False):
