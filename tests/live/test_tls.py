@@ -13,7 +13,8 @@ import siftcast
 from siftcast.runtimes.live.errors import ConfigurationError, ConnectionLost, LiveError, UntrustedNode
 from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.node.certificates import node_tls
-from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.configuration import MemberSpec, parse_configuration
+from siftcast.runtimes.live.node.identity import listed_identity
 from siftcast.runtimes.live.node.node import Node
 from siftcast.runtimes.live.node.rights import new_token
 from tests.live.asynchronous import on_loop, until
@@ -160,6 +161,30 @@ async def test_nodes_meet_encrypted_and_only_with_the_right_token(
             await buses[1].publish({"n": 1})
             assert (await anext(stream))["n"] == 1
     assert not any(token in said.getvalue() for token in tokens.values())
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+@on_loop
+async def test_a_certificate_that_names_an_identity_is_good_for_that_node_alone(tmp_path: Path, is_right: bool) -> None:
+    """Node b calls node a, whose certificate says who it is."""
+    identity = listed_identity("siftcast", MemberSpec(name="a" if is_right else "b", address=""))
+    named = make_certificates(tmp_path / "named", f"IP:127.0.0.1,DNS:localhost,URI:siftcast:node:{identity}")
+    a, b, client = new_token(), new_token(), new_token()
+    tokens = {"a": a, "b": b, "a as known": a, "b as known": b, "all": client}
+    said = io.StringIO()
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for text in two_nodes(named, free_ports(), tokens, tmp_path):
+            node = Node(parse_configuration(text, str(tmp_path / "node.toml")), log=make_log("json", stream=said))
+            await node.start()
+            stack.push_async_callback(node.stop)
+            nodes.append(node)
+        if is_right:
+            await until(lambda: all(node.life.peers.present for node in nodes))
+        else:
+            await until(lambda: f"is that of node {identity}, and not of" in said.getvalue())
+            assert not nodes[0].life.peers.present
+            assert not nodes[1].life.peers.present
 
 
 MISTAKES = {

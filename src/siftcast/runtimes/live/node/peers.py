@@ -53,7 +53,7 @@ from siftcast.runtimes.live.wire.frames import (
     encode_frame,
     spoken,
 )
-from siftcast.runtimes.live.wire.tls import dial_tcp
+from siftcast.runtimes.live.wire.tls import check_certified, dial_tcp
 
 PEER_FRAME_BYTES_MAX = 268_435_456
 """A node that comes back is told all subscriptions in one message."""
@@ -338,6 +338,7 @@ class _Call:
                     "two nodes have this name?"
                 )
             case Welcome():
+                check_certified(self._connection.certificate, self._number)
                 self.was_answered = True
                 self._peers.joined(self._connection, self._number)
             case Failure(_, code, message):

@@ -19,9 +19,9 @@ Rejected: asyncio's streams (a coroutine switch and several copies a frame, 3 to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 from zlib import crc32
 
 from siftcast.model.errors import SiftcastError
@@ -335,6 +335,12 @@ class Connection(asyncio.Protocol):
         elif not self.has_sent and not self._paused and not self.closing:
             self.send_bytes(_HEARTBEAT)
         self.has_sent = False
+
+    @property
+    def certificate(self) -> Mapping[str, Any]:
+        """What the certificate of the other end says, if it was asked for one."""
+        found = None if self._transport is None else self._transport.get_extra_info("peercert")
+        return found or {}
 
     @property
     def queued_bytes(self) -> int:

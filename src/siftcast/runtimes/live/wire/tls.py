@@ -4,6 +4,9 @@ A node proves by its certificate that it is the one that was called; clients and
 name of the address they called. Whoever calls proves who they are by a token (`rights`), inside the encrypted
 connection; client certificates are not asked for. TLS 1.2 is the oldest version spoken, 1.3 what two of ours agree on.
 
+A certificate may name the identity of its node as well (`IDENTITY_URI`). Then no other node can use it: whoever calls
+refuses a node whose certificate names another.
+
 Certificates are read once, when the node starts: a node with a new certificate is a node that was started again.
 """
 
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,8 @@ from siftcast.runtimes.live.errors import LiveError, UntrustedNode
 from siftcast.runtimes.live.wire.connection import Connection
 
 HANDSHAKE_WAIT_S = 10.0
+IDENTITY_URI = "siftcast:node:"
+"""A certificate with the alternative name URI:siftcast:node:4729581942038695057 is that of this node alone."""
 Dial = Callable[[Callable[[], Connection]], Awaitable[Any]]
 """Connects a protocol to a node; raises OSError if none is there."""
 Trust = bool | str | Path | ssl.SSLContext
@@ -67,6 +72,17 @@ def dial_tcp(host: str, port: int, tls: ssl.SSLContext | None = None) -> Dial:
             ) from None
 
     return dial
+
+
+def check_certified(certificate: Mapping[str, Any], identity: int) -> None:
+    """Raises UntrustedNode if a certificate names identities of nodes and this one is not among them."""
+    names = (value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI")
+    named = [name.removeprefix(IDENTITY_URI) for name in names if name.startswith(IDENTITY_URI)]
+    if named and str(identity) not in named:
+        raise UntrustedNode(
+            f"the certificate of the node that was called is that of node {' or '.join(named)}, and not of {identity}; "
+            "are two addresses or two certificates exchanged?"
+        )
 
 
 def words(error: Exception) -> str:
