@@ -6,6 +6,7 @@ EXAMPLE = """\
 
 [node]
 name = "node"                   # letters, digits, '-' and '_'
+# id = 4729581942038695057      # who it is; left out: as its data folder says, or drawn when it first starts
 listen = "127.0.0.1:7007"       # port 0: one that is free
 allow_remote = false            # true to listen where other machines can reach it; needs principals and [tls]
 # data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives

@@ -63,7 +63,8 @@ def read_self(records: Mapping[str, bytes], node: NodeId, roster: Roster, *, dam
     if record.node != node:
         raise RestoreError(
             f"the data folder belongs to node '{record.name}' with the identity {record.node}, and this is "
-            f"'{roster.name(node)}' with {node}; give each node its own folder, or name its identity as id in the list"
+            f"'{roster.name(node)}' with {node}; give each node its own folder, or write its identity as "
+            "id, in [node] or where it is listed"
         )
     return record
 

@@ -27,6 +27,7 @@ from siftcast.schemes import DEFAULT_SCHEME
 Positive = Annotated[int, Meta(ge=1)]
 Milliseconds = Annotated[float, Meta(ge=1)]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
+Identity = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _FRAME_OVERHEAD = 64
 """What a frame adds to the event in it, with room to spare."""
 
@@ -42,6 +43,7 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
     """Who the node is and where it listens; without `data` nothing outlives it."""
 
     name: Name = "node"
+    id: Identity | None = None
     listen: str = f"127.0.0.1:{DEFAULT_PORT}"
     allow_remote: bool = False
     data: str | None = None
@@ -103,7 +105,7 @@ class MemberSpec(Spec, frozen=True, kw_only=True):
     """A node of the overlay. Nodes of one region are near each other. `id` is its identity, if it has one already."""
 
     name: Name
-    id: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    id: Identity | None = None
     address: str
     region: str = ""
 

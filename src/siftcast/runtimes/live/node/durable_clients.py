@@ -2,8 +2,8 @@
 
 A request waits here, by the event's id or the subscription's name in the network, until the protocol says `Accept` or
 `Refuse`. A durable subscription belongs to its node, not to a connection; one client at a time is attached to it, and
-the last to come has it. Names are the clients' own; in the network they have the node's name before them, so that two
-nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's.
+the last to come has it. Names are the clients' own; in the network they have the node's identity before them, so that
+two nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's.
 
 Slow clients: at most a window of offers is unanswered, and those for which a connection has no room wait here as they
 are, without a copy. Nothing is dropped.
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from siftcast.model import Event, Filter, Subscription, SubscriptionError
-from siftcast.overlays.contract import PublishRequested, UnsubscribeRequested
+from siftcast.overlays.contract import NodeId, PublishRequested, UnsubscribeRequested
 from siftcast.overlays.durability.contract import (
     Bury,
     DurableSubscribeRequested,
@@ -95,7 +95,7 @@ class DurableSubscription(ClientSubscription):
 class DurableClients:
     """What clients of a node were promised, or are about to be."""
 
-    def __init__(self, queues: Queues, node: str, frame_bytes_max: int, *, tell: Tell, log: Logger) -> None:
+    def __init__(self, queues: Queues, node: NodeId, frame_bytes_max: int, *, tell: Tell, log: Logger) -> None:
         self._queues = queues
         self._prefix = f"{node}/"
         self._frame_bytes_max = frame_bytes_max

@@ -1,12 +1,13 @@
 """Who a node is: a number of 63 bits that it has once and for all, whatever it is called and wherever it listens.
 
-    in a list           the number beside its name there, or one that follows from the names of network and node, so
+    in a list           the `id` beside its name there, or a number that follows from the names of network and node, so
                         that all nodes know each other's before they have met
-    by itself           drawn when it first starts
+    by itself           the `id` in its [node] table, or drawn when it first starts
 
-Either way it is kept in the data folder, in a file of its own. A folder that says otherwise than the list is another
-node's, or the node was renamed: that is refused in words before anything is read from it. A node without a data folder
-keeps nothing, and is somebody else each time it starts by itself.
+Either way it is kept in the data folder, in a file of its own, once the node has started there: a folder that is
+refused is left as it is. One that says otherwise than the configuration is another node's, or the node was renamed:
+that is refused in words before anything is read from it. A node without a data folder keeps nothing, and is somebody
+else each time it starts by itself.
 
 Rejected: numbers that nodes of a list draw, too. A node must name neighbours that it has not met yet, in what it sends
 and in what it keeps for them.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import secrets
 from hashlib import blake2b
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -35,7 +37,7 @@ class IdentityRecord(msgspec.Struct, frozen=True, gc=False):
     format: int
     network: str
     name: str
-    identity: int
+    identity: Annotated[int, msgspec.Meta(ge=0, le=2**BITS - 1)]
 
 
 def listed_identity(network: str, member: MemberSpec) -> NodeId:
@@ -50,15 +52,11 @@ def identity_of(file: ConfigurationFile) -> NodeId:
     """The identity of the node that a configuration is for; raises ConfigurationError if its folder is another's."""
     spec, overlay = file.configuration.node, file.configuration.overlay
     listed = next((member for member in overlay.nodes if member.name == spec.name), None)
-    wanted = None if listed is None else listed_identity(overlay.network, listed)
-    if spec.data is None:
+    wanted = spec.id if listed is None else listed_identity(overlay.network, listed)
+    known = None if spec.data is None else _read(file, file.beside(spec.data) / FILE)
+    if spec.data is None or known is None:
         return secrets.randbits(BITS) if wanted is None else wanted
     path = file.beside(spec.data) / FILE
-    known = _read(file, path)
-    if known is None:
-        identity = secrets.randbits(BITS) if wanted is None else wanted
-        _write(path, IdentityRecord(FORMAT, overlay.network, spec.name, identity))
-        return identity
     if known.network != overlay.network:
         remedy = "name another folder, or call the network as it was"
         raise file.error("node.data", f"{path.parent} belongs to a node of network '{known.network}'", remedy)
@@ -69,6 +67,19 @@ def identity_of(file: ConfigurationFile) -> NodeId:
         problem = f"{path.parent} belongs to node '{known.name}', and this is '{spec.name}' with another identity"
         raise file.error("node.data", problem, remedy)
     return known.identity
+
+
+def keep_identity(file: ConfigurationFile, identity: NodeId) -> None:
+    """Writes down who a node is, in the folder in which it has started."""
+    spec = file.configuration.node
+    if spec.data is None or (path := file.beside(spec.data) / FILE).exists():
+        return
+    make_folder(path.parent)
+    fresh = path.with_name(f"{FILE}.new")
+    make_file(fresh)
+    record = IdentityRecord(FORMAT, file.configuration.overlay.network, spec.name, identity)
+    fresh.write_bytes(msgspec.json.encode(record) + b"\n")
+    fresh.replace(path)
 
 
 def _read(file: ConfigurationFile, path: Path) -> IdentityRecord | None:
@@ -83,11 +94,3 @@ def _read(file: ConfigurationFile, path: Path) -> IdentityRecord | None:
         remedy = "run the version of Siftcast that wrote it"
         raise file.error("node.data", f"{path} has format {record.format}, and this version reads {FORMAT}", remedy)
     return record
-
-
-def _write(path: Path, record: IdentityRecord) -> None:
-    make_folder(path.parent)
-    fresh = path.with_name(f"{FILE}.new")
-    make_file(fresh)
-    fresh.write_bytes(msgspec.json.encode(record) + b"\n")
-    fresh.replace(path)

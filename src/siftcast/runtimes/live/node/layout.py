@@ -159,8 +159,12 @@ def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> Schema | None:
 
 
 def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> str:
-    """What two nodes of one network agree on; addresses may differ, as seen from different places."""
-    listed = [(each.name, listed_identity(spec.network, each), each.region) for each in members]
-    links = sorted(sorted(pair) for pair in spec.links)
+    """What two nodes of one network agree on; addresses may differ, as seen from different places.
+
+    Names count only for the order of places, so a node that is renamed within it is no other layout.
+    """
+    by_name = {each.name: listed_identity(spec.network, each) for each in members}
+    listed = [(by_name[each.name], each.region) for each in members]
+    links = sorted(sorted(by_name[name] for name in pair) for pair in spec.links)
     shape = [spec.network, spec.scheme, sorted(spec.options.items()), links, listed, durable]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

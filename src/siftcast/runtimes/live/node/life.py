@@ -123,7 +123,11 @@ class Life:
         self._durable: DurableClients | None = None
         if isinstance(self.protocol, Durable):
             self._durable = DurableClients(
-                self.protocol.queues, self._name, configuration.limits.frame_bytes_max, tell=self.tell, log=self._log
+                self.protocol.queues,
+                lasting.identity,
+                configuration.limits.frame_bytes_max,
+                tell=self.tell,
+                log=self._log,
             )
         self.carrier = Carrier(self.sessions, self.peers, self._durable, self._store, tell=self.tell, log=self._log)
         self.inquiries = Inquiries(

@@ -26,7 +26,7 @@ from siftcast.runtimes.live.node import descriptors
 from siftcast.runtimes.live.node.accepting import Acceptor, bind
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
 from siftcast.runtimes.live.node.greeting import Greeting
-from siftcast.runtimes.live.node.identity import identity_of
+from siftcast.runtimes.live.node.identity import identity_of, keep_identity
 from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
@@ -99,6 +99,7 @@ class Node:
     async def start(self, listener: socket.socket | None = None) -> None:
         """Listens, on a socket that is given or on the configured address, and calls the other nodes."""
         self.life.open()
+        keep_identity(self._file, self._lasting.identity)
         if listener is not None:
             check_reach(self._file, listener.getsockname()[0])
             sockets = [listener]
