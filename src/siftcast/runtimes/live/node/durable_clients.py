@@ -95,8 +95,11 @@ class DurableSubscription(ClientSubscription):
 class DurableClients:
     """What clients of a node were promised, or are about to be."""
 
-    def __init__(self, queues: Queues, node: NodeId, frame_bytes_max: int, *, tell: Tell, log: Logger) -> None:
+    def __init__(
+        self, queues: Queues, node: NodeId, name: str, frame_bytes_max: int, *, tell: Tell, log: Logger
+    ) -> None:
         self._queues = queues
+        self._name = name
         self._prefix = f"{node}/"
         self._frame_bytes_max = frame_bytes_max
         self._tell = tell
@@ -261,8 +264,15 @@ class DurableClients:
         for id in self._queues.unanswered:
             attached, filter_ = self._attached.get(id), self.filter_of(id)
             if filter_ is not None:
-                found.append((id, "nobody attached" if attached is None else attached.session.name, filter_))
+                found.append(
+                    (self.shown(id), "nobody attached" if attached is None else attached.session.name, filter_)
+                )
         return found
+
+    def shown(self, id: str) -> str:
+        """The id of a durable subscription for people, who know this node by its name; any other as it is."""
+        own = id.removeprefix(self._prefix)
+        return id if own == id else f"{self._name}/{own}"
 
     def filter_of(self, id: str) -> Filter | None:
         """What a durable subscription wants; None if there is none of this id."""
@@ -275,7 +285,7 @@ class DurableClients:
             attached = self._attached.get(id)
             found.append(
                 {
-                    "id": id,
+                    "id": self.shown(id),
                     "client": "" if attached is None else attached.session.name,
                     "address": "" if attached is None else attached.connection.address,
                     "filter": str(self._queues.filter(id)),

@@ -88,7 +88,11 @@ class Hops:
             self._rows.append((event, now_ms, what, others, message, names, count))
 
     def of(
-        self, event: str, nodes: Mapping[NodeId, str], filter_of: Callable[[str], Filter | None]
+        self,
+        event: str,
+        nodes: Mapping[NodeId, str],
+        filter_of: Callable[[str], Filter | None],
+        shown: Callable[[str], str] = str,
     ) -> list[Mapping[str, Any]]:
         """What happened to an event, in order, in words that can be sent; `filter_of` knows subscriptions by id."""
         return [
@@ -99,7 +103,7 @@ class Hops:
                 "message": "" if message is None else message.__name__,
                 "purpose": "" if message is None else _first_sentence(message.__doc__ or ""),
                 "reason": names[0] if what == "refused" else "",
-                "subscriptions": [] if what == "refused" else [_subscription(id, filter_of(id)) for id in names],
+                "subscriptions": [] if what == "refused" else [_subscription(shown(id), filter_of(id)) for id in names],
                 "count": count,
             }
             for found, now_ms, what, others, message, names, count in self._rows

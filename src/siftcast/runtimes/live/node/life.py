@@ -125,6 +125,7 @@ class Life:
             self._durable = DurableClients(
                 self.protocol.queues,
                 lasting.identity,
+                self._name,
                 configuration.limits.frame_bytes_max,
                 tell=self.tell,
                 log=self._log,
@@ -241,7 +242,10 @@ class Life:
             durable = [] if self._durable is None else self._durable.listed()
             return judge(self._event_of(content), self.sessions.listed() + durable)
         event = content.decode("utf-8", "replace")
-        return {"rows": self._lasting.memory.hops_of(event, self.overlay.names, self._filter_of)}
+        return {"rows": self._lasting.memory.hops_of(event, self.overlay.names, self._filter_of, self._shown)}
+
+    def _shown(self, id: str) -> str:
+        return id if self._durable is None else self._durable.shown(id)
 
     def _filter_of(self, id: str) -> Filter | None:
         found = self.sessions.filter_of(id)
@@ -252,6 +256,8 @@ class Life:
         state = dict(self.protocol.state())
         if "peers_lost" in state:
             state["peers_lost"] = [self.overlay.names.get(node, str(node)) for node in state["peers_lost"]]
+        if "durable" in state:
+            state["durable"] = {self._shown(id): count for id, count in state["durable"].items()}
         return state
 
     def describe(self) -> dict[str, Any]:

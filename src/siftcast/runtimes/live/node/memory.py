@@ -39,10 +39,14 @@ class NodeMemory:
             self._log.error("defect", error=str(error), exc_info=error)
 
     def hops_of(
-        self, event: str, names: Mapping[NodeId, str], filter_of: Callable[[str], Filter | None]
+        self,
+        event: str,
+        names: Mapping[NodeId, str],
+        filter_of: Callable[[str], Filter | None],
+        shown: Callable[[str], str],
     ) -> list[Mapping[str, Any]]:
         """What is remembered of an event."""
-        return [] if self._hops is None else self._hops.of(event, names, filter_of)
+        return [] if self._hops is None else self._hops.of(event, names, filter_of, shown)
 
     def save(self) -> None:
         """Writes the trace, if there is one."""
