@@ -12,13 +12,14 @@ KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "IS", "NULL",
 NUMBER, STRING, NAME, SYMBOL, END = "number", "string", "name", "symbol", "end"
 
 # What starts no token takes the rest of the text with it: trying again at each later character would take
-# quadratic time on a long unfinished string or number.
+# quadratic time on a long unfinished string or number. Quoted texts give back nothing that they have taken (`++`), so
+# that no stack grows with them.
 _TOKEN = re.compile(
     r"""\s+
     | ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z_0-9]))
-    | ('(?:[^'\\]|\\.|'')*')
+    | ('(?:[^'\\]++|\\.|'')*+')
     | ([A-Za-z_][A-Za-z_0-9]*)
-    | (`(?:[^`]|``)+`)
+    | (`(?:[^`]++|``)++`)
     | (<=|>=|<>|!=|==|[=<>(),.\-+])
     | (.).*""",
     re.VERBOSE | re.DOTALL,
