@@ -1,7 +1,7 @@
 """How fast events are read from files, beside DuckDB's readers: stock quotes as JSON lines, CSV and Parquet.
 
 Both end with the same columns in Arrow's memory, in one thread, and the rows are compared in the run that times them.
-DuckDB is told the types of the columns; Siftcast finds them, block by block, unless the case has a schema. One JSON
+DuckDB gets the types of the columns; Siftcast finds them, block by block, unless the case has a schema. One JSON
 file has a bad line in every thousand, which Siftcast rejects with its reason and DuckDB, told to ignore errors, reads
 as nulls. At last the whole of `siftcast match`, from files to matches.
 """

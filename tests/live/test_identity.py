@@ -134,3 +134,12 @@ def test_a_node_that_is_renamed_in_its_place_is_in_the_same_layout(tmp_path):
 
     same = f"id = {listed_identity('siftcast', MemberSpec(name='b', address=''))}\n"
     assert digest("b") == digest("b", same) == digest("bb", same) != digest("bb")
+
+
+def test_a_fresh_folder_says_who_its_node_is_before_anything_else_is_there(tmp_path):
+    file = configured(ALONE, tmp_path)
+    drawn = identity_of(file)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [FILE]
+    keep_identity(file, drawn + 1)  # as of another process that began at the same moment
+    assert identity_of(file) == drawn
+    assert [path.name for path in (tmp_path / "data").iterdir()] == [FILE]

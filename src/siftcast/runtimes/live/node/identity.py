@@ -4,10 +4,12 @@
                         that all nodes know each other's before they have met
     by itself           the `id` in its [node] table, or drawn when it first starts
 
-Either way it is kept in the data folder, in a file of its own, once the node has started there: a folder that is
-refused is left as it is. One that says otherwise than the configuration is another node's, or the node was renamed:
-that is refused in words before anything is read from it. A node without a data folder keeps nothing, and is somebody
-else each time it starts by itself.
+Either way it is kept in the data folder, in a file of its own: in a fresh folder before anything else is written there,
+so that no crash can part the two; in one that has a store already only once the node has started from it, so that a
+folder that is refused is left as it is. Of two processes that begin in one folder the first to write decides. A folder
+that says otherwise than the configuration is another node's, or the node was renamed: that is refused in words before
+anything is read from it. A node without a data folder keeps nothing, and is somebody else each time it starts by
+itself.
 
 Rejected: numbers that nodes of a list draw, too. A node must name neighbours that it has not met yet, in what it sends
 and in what it keeps for them.
@@ -15,7 +17,9 @@ and in what it keeps for them.
 
 from __future__ import annotations
 
+import os
 import secrets
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +32,7 @@ from siftcast.runtimes.live.storage.private_files import make_file, make_folder
 
 FORMAT = 1
 FILE = "identity"
+STORE = "store.sqlite"
 BITS = 63
 
 
@@ -54,9 +59,14 @@ def identity_of(file: ConfigurationFile) -> NodeId:
     listed = next((member for member in overlay.nodes if member.name == spec.name), None)
     wanted = spec.id if listed is None else listed_identity(overlay.network, listed)
     known = None if spec.data is None else _read(file, file.beside(spec.data) / FILE)
-    if spec.data is None or known is None:
-        return secrets.randbits(BITS) if wanted is None else wanted
-    path = file.beside(spec.data) / FILE
+    if known is None:
+        identity = secrets.randbits(BITS) if wanted is None else wanted
+        if spec.data is None or (file.beside(spec.data) / STORE).exists():
+            return identity
+        keep_identity(file, identity)
+        known = _read(file, file.beside(spec.data) / FILE)
+        assert known is not None, "it was written, by this process or by another"
+    path = file.beside(spec.data or "") / FILE
     if known.network != overlay.network:
         remedy = "name another folder, or call the network as it was"
         raise file.error("node.data", f"{path.parent} belongs to a node of network '{known.network}'", remedy)
@@ -70,16 +80,21 @@ def identity_of(file: ConfigurationFile) -> NodeId:
 
 
 def keep_identity(file: ConfigurationFile, identity: NodeId) -> None:
-    """Writes down who a node is, in the folder in which it has started."""
+    """Writes down who a node is, unless its folder says so already."""
     spec = file.configuration.node
     if spec.data is None or (path := file.beside(spec.data) / FILE).exists():
         return
     make_folder(path.parent)
-    fresh = path.with_name(f"{FILE}.new")
+    fresh = path.with_name(f"{FILE}.{secrets.token_hex(4)}")
     make_file(fresh)
     record = IdentityRecord(FORMAT, file.configuration.overlay.network, spec.name, identity)
-    fresh.write_bytes(msgspec.json.encode(record) + b"\n")
-    fresh.replace(path)
+    with fresh.open("wb") as written:
+        written.write(msgspec.json.encode(record) + b"\n")
+        written.flush()
+        os.fsync(written.fileno())
+    with suppress(FileExistsError):
+        os.link(fresh, path)  # never in the place of another's
+    fresh.unlink()
 
 
 def _read(file: ConfigurationFile, path: Path) -> IdentityRecord | None:

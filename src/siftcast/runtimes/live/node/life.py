@@ -42,6 +42,7 @@ from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.layout import lay_out
 from siftcast.runtimes.live.node.memory import NodeMemory
@@ -105,7 +106,7 @@ class Life:
         if lasting.make_store is not None:
             self._store = lasting.make_store(self._report_written)
         elif data is not None:
-            self._store = Store(data / "store.sqlite", self._report_written, self._log)
+            self._store = Store(data / STORE, self._report_written, self._log)
         self.overlay = lay_out(file, self.tables.table, lasting.identity, durable=self._store is not None)
         self.protocol = self.overlay.protocol
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
