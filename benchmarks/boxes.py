@@ -27,7 +27,7 @@ from benchmarks.exactness import Rows, id_of
 Array = NDArray[Any]
 TOP = 1_000_000
 FREE_LOW, FREE_HIGH = -(2**31), 2**31 - 1
-Values = Literal["uniform", "lognormal", "zipf"]
+Values = Literal["lognormal", "zipf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,9 @@ def names(count: int) -> tuple[str, ...]:
 # -- the workloads -----------------------------------------------------------------------------------
 
 
-def make_w1(
-    rng: np.random.Generator, density: float, *, count: int = 10_000, attributes: int = 5, events: int = 1000
-) -> BoxWorkload:
+def make_w1(rng: np.random.Generator, density: float, *, count: int = 10_000, events: int = 1000) -> BoxWorkload:
     """Ranges on every attribute, uniform values."""
+    attributes = 5
     side = rng.uniform(0.5, 1.5, (attributes, count)) * density ** (1 / attributes)
     lows, highs = _place(rng, side)
     drawn = rng.integers(0, TOP, (events, attributes), dtype=np.int32)
@@ -250,5 +249,4 @@ def _fit(share: Callable[[float], float], density: float) -> float:
 _DRAW: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "lognormal": lambda rng, shape: np.clip(rng.lognormal(9, 1, shape), 1, TOP * 100).astype(np.int32),
     "zipf": lambda rng, shape: (rng.choice(1000, shape, p=zipf_weights(1000)) + 1).astype(np.int32),
-    "uniform": lambda rng, shape: rng.integers(0, TOP, shape, dtype=np.int32),
 }

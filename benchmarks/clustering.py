@@ -21,7 +21,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log
-from pathlib import Path
 from threading import Timer
 from time import process_time
 from typing import Any
@@ -32,6 +31,7 @@ from sklearn.cluster import SpectralClustering
 from threadpoolctl import threadpool_limits
 
 from benchmarks.exactness import check_equal
+from benchmarks.processes import cpu_s_of, family_of
 from benchmarks.report import Report
 from benchmarks.settings import Settings
 from siftcast.matching import Matcher
@@ -247,17 +247,4 @@ def _power_iteration(spark: Any) -> Callable[[MatchedEvents, int], tuple[float, 
 
 def family_cpu_s() -> float:
     """The processor time of this process and all that live below it."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()
-            except OSError:
-                continue  # it has ended meanwhile
-            parents[int(folder.name)] = int(fields[1])
-            ticks[int(folder.name)] = int(fields[11]) + int(fields[12])
-    family = {os.getpid()}
-    while grown := {process for process, parent in parents.items() if parent in family} - family:
-        family |= grown
-    return sum(ticks.get(process, 0) for process in family) / os.sysconf("SC_CLK_TCK")
+    return sum(map(cpu_s_of, family_of(os.getpid())))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.boxes import BoxWorkload, make_w1, make_w2
 from benchmarks.measuring import Contender, take_turns
 from benchmarks.peers import DuckDBJoin, LeftOut, NumPyScan, PeerClass, PredicateLoop, SpatialIndex, SQLiteRTree
 from benchmarks.report import Report
 from benchmarks.settings import Settings
-from benchmarks.sweeps import Curve, measure, sweeps
+from benchmarks.sweeps import Curve, make_ranges, measure, sweeps
 
 PEERS: tuple[PeerClass, ...] = (NumPyScan, SQLiteRTree, SpatialIndex, DuckDBJoin, PredicateLoop)
 FILES = {"subscriptions": "time_by_subscriptions", "attributes": "time_by_attributes", "density": "time_by_density"}
@@ -59,10 +57,9 @@ def draw(curves: list[Curve], machine: str) -> Figure:
 def _peer_curves(quantity: str, settings: Settings, report: Report) -> list[Curve]:
     """The peers on the same workloads, at the sizes that they can bear."""
     points: dict[str, list[tuple[float, float]]] = {}
-    sizes, make = _peer_workloads(quantity, settings)
-    for size in sizes:
+    for size in _peer_sizes(quantity, settings):
         report.progress(f"  peers: {size:,} {quantity}")
-        workload = make(size)
+        workload = make_ranges(settings, quantity, size)
         for peer_class in PEERS:
             try:
                 peer = peer_class(workload)
@@ -77,20 +74,7 @@ def _peer_curves(quantity: str, settings: Settings, report: Report) -> list[Curv
     ]
 
 
-def _peer_workloads(quantity: str, settings: Settings) -> tuple[list[float], Callable[[float], BoxWorkload]]:
-    def by_subscriptions(count: float, attributes: int = 8) -> BoxWorkload:
-        constrained = (min(2, attributes), min(4, attributes))
-        rng = settings.generator(5, attributes)
-        return make_w2(rng, 0.001, count=int(count), attributes=attributes, constrained=constrained, events=500)
-
-    def by_attributes(attributes: float) -> BoxWorkload:
-        return by_subscriptions(settings.size(30_000, 3_000), int(attributes))
-
-    def by_density(density: float) -> BoxWorkload:
-        return make_w1(settings.generator(6), density, count=settings.size(10_000, 3_000), events=500)
-
+def _peer_sizes(quantity: str, settings: Settings) -> list[float]:
     if quantity == "subscriptions":
-        return [10, 100, 1_000, 10_000, *([] if settings.quick else [100_000, 1_000_000])], by_subscriptions
-    if quantity == "attributes":
-        return [1, 2, 5, 10, 20, 50, 100, 200], by_attributes
-    return [0.0001, 0.001, 0.01, 0.1, 0.6], by_density
+        return [10, 100, 1_000, 10_000, *([] if settings.quick else [100_000, 1_000_000])]
+    return [1, 2, 5, 10, 20, 50, 100, 200] if quantity == "attributes" else [0.0001, 0.001, 0.01, 0.1, 0.6]

@@ -69,29 +69,39 @@ def _joined(term: Callable[[int, str], str], joint: str, event: Callable[[int, s
     return lambda n, m: (f" {joint} ".join(term(i, m) for i in range(n)), event(n, m))
 
 
+def _one(value: object) -> Callable[[int, str], dict[str, object]]:
+    return lambda n, m: {f"{m}a": value, f"{m}b": value}
+
+
+def _all_names(n: int, m: str) -> dict[str, object]:
+    return {f"{m}{i}": i + 0.5 for i in range(n)}
+
+
+def _listed(negated: str, value: Callable[[int], str], hit: Callable[[int], object]) -> Make:
+    return lambda n, m: (f"{m}a {negated}IN ({', '.join(map(value, range(n)))})", {f"{m}a": hit(n)})
+
+
 def _terms() -> list[Shape]:
-    def one(value: object) -> Callable[[int, str], dict[str, object]]:
-        return lambda n, m: {f"{m}a": value, f"{m}b": value}
-
-    def all_names(n: int, m: str) -> dict[str, object]:
-        return {f"{m}{i}": i + 0.5 for i in range(n)}
-
-    def listed(negated: str, value: Callable[[int], str], hit: Callable[[int], object]) -> Make:
-        return lambda n, m: (f"{m}a {negated}IN ({', '.join(map(value, range(n)))})", {f"{m}a": hit(n)})
-
     many, pairs, triples = TERMS - 8, TERMS // 2 - 8, TERMS // 3 - 8
-    by_hand = {
-        "a != … AND": _joined(lambda i, m: f"{m}a != {2 * i}", "AND", one(1)),
-        "a != … OR": _joined(lambda i, m: f"{m}a != {2 * i}", "OR", one(1)),
-        "a = … OR": _joined(lambda i, m: f"{m}a = {2 * i}", "OR", one(1)),
-        "a = 'text' OR": _joined(lambda i, m: f"{m}a = 't{i}'", "OR", one("t")),
-        "a < … AND": _joined(lambda i, m: f"{m}a < {i + 9}", "AND", one(1)),
-        "a > … OR": _joined(lambda i, m: f"{m}a > {i + 9}", "OR", one(1)),
-        "names = … AND": _joined(lambda i, m: f"{m}{i} > {i}", "AND", all_names),
-        "names = … OR": _joined(lambda i, m: f"{m}{i} < {i}", "OR", all_names),
-        "names != … AND": _joined(lambda i, m: f"{m}{i} != {i}", "AND", all_names),
-        "names IS NULL AND": _joined(lambda i, m: f"{m}{i} IS NULL", "AND", one(1)),
-        "names IS NOT NULL OR": _joined(lambda i, m: f"{m}{i} IS NOT NULL", "OR", one(1)),
+    grown = [(name, many, make) for name, make in _single_terms().items()]
+    grown += [(name, triples if "IN" in name or "three" in name else pairs, make) for name, make in _pairs().items()]
+    grown += [(name, many - 1, make) for name, make in _lists().items()]
+    return [Shape(name, _largest(terms, make), make) for name, terms, make in grown]
+
+
+def _single_terms() -> dict[str, Make]:
+    return {
+        "a != … AND": _joined(lambda i, m: f"{m}a != {2 * i}", "AND", _one(1)),
+        "a != … OR": _joined(lambda i, m: f"{m}a != {2 * i}", "OR", _one(1)),
+        "a = … OR": _joined(lambda i, m: f"{m}a = {2 * i}", "OR", _one(1)),
+        "a = 'text' OR": _joined(lambda i, m: f"{m}a = 't{i}'", "OR", _one("t")),
+        "a < … AND": _joined(lambda i, m: f"{m}a < {i + 9}", "AND", _one(1)),
+        "a > … OR": _joined(lambda i, m: f"{m}a > {i + 9}", "OR", _one(1)),
+        "names = … AND": _joined(lambda i, m: f"{m}{i} > {i}", "AND", _all_names),
+        "names = … OR": _joined(lambda i, m: f"{m}{i} < {i}", "OR", _all_names),
+        "names != … AND": _joined(lambda i, m: f"{m}{i} != {i}", "AND", _all_names),
+        "names IS NULL AND": _joined(lambda i, m: f"{m}{i} IS NULL", "AND", _one(1)),
+        "names IS NOT NULL OR": _joined(lambda i, m: f"{m}{i} IS NOT NULL", "OR", _one(1)),
         "names alone AND": _joined(lambda i, m: f"{m}{i}", "AND", lambda n, m: {f"{m}{i}": True for i in range(n)}),
         "NOT names OR": _joined(lambda i, m: f"NOT {m}{i}", "OR", lambda n, m: {f"{m}{i}": True for i in range(n)}),
         "dotted names AND": _joined(
@@ -106,32 +116,35 @@ def _terms() -> list[Shape]:
         "two attributes OR": _joined(
             lambda i, m: f"{m}{i} > {m}{i + 1}", "OR", lambda n, m: {f"{m}{i}": i for i in range(n + 1)}
         ),
-        "constants AND": _joined(lambda i, m: f"{i} < {i + 1}", "AND", one(1)),
-        "a LIKE 'x%' OR": _joined(lambda i, m: f"{m}a LIKE 'x{i}%'", "OR", one("y")),
-        "a NOT LIKE 'x%' AND": _joined(lambda i, m: f"{m}a NOT LIKE 'x{i}%'", "AND", one("y")),
-        "a LIKE '%x%' OR": _joined(lambda i, m: f"{m}a LIKE '%x{i}%'", "OR", one("y")),
-        "a NOT LIKE '%x_y' AND": _joined(lambda i, m: f"{m}a NOT LIKE '%x_{i}'", "AND", one("y")),
+        "constants AND": _joined(lambda i, m: f"{i} < {i + 1}", "AND", _one(1)),
+        "a LIKE 'x%' OR": _joined(lambda i, m: f"{m}a LIKE 'x{i}%'", "OR", _one("y")),
+        "a NOT LIKE 'x%' AND": _joined(lambda i, m: f"{m}a NOT LIKE 'x{i}%'", "AND", _one("y")),
+        "a LIKE '%x%' OR": _joined(lambda i, m: f"{m}a LIKE '%x{i}%'", "OR", _one("y")),
+        "a NOT LIKE '%x_y' AND": _joined(lambda i, m: f"{m}a NOT LIKE '%x_{i}'", "AND", _one("y")),
     }
-    by_pair = {
+
+
+def _pairs() -> dict[str, Make]:
+    return {
         "pairs of = OR": _joined(
             lambda i, m: f"{m}a = {i} AND {m}b = {i}", "OR", lambda n, m: {f"{m}a": n, f"{m}b": n - 1}
         ),
         "pairs of = and < OR": _joined(
             lambda i, m: f"{m}a = {i} AND {m}b < {i}", "OR", lambda n, m: {f"{m}a": n, f"{m}b": n - 1}
         ),
-        "pairs of names OR": _joined(lambda i, m: f"{m}{i} = {i} AND {m}b{i} = {i}", "OR", all_names),
-        "pairs of OR AND": _joined(lambda i, m: f"({m}a = {i} OR {m}b = {i})", "AND", one(1)),
+        "pairs of names OR": _joined(lambda i, m: f"{m}{i} = {i} AND {m}b{i} = {i}", "OR", _all_names),
+        "pairs of OR AND": _joined(lambda i, m: f"({m}a = {i} OR {m}b = {i})", "AND", _one(1)),
         "pairs of names of OR AND": _joined(
             lambda i, m: f"({m}a{i} = 1 OR {m}b{i} = 1)", "AND", lambda n, m: {f"{m}a{i}": 1 for i in range(n)}
         ),
-        "pairs of != and = OR": _joined(lambda i, m: f"{m}a != {i} AND {m}b = {i}", "OR", one(-1)),
-        "NOT pairs AND": _joined(lambda i, m: f"NOT ({m}a = {i} AND {m}b = {i})", "AND", one(-1)),
-        "BETWEEN OR": _joined(lambda i, m: f"{m}a BETWEEN {4 * i} AND {4 * i + 1}", "OR", one(3)),
-        "NOT BETWEEN AND": _joined(lambda i, m: f"{m}a NOT BETWEEN {4 * i} AND {4 * i + 1}", "AND", one(3)),
-        "BETWEEN of text OR": _joined(lambda i, m: f"{m}a BETWEEN '{i:05}' AND '{i:05}5'", "OR", one("000019")),
-        "BETWEEN of times OR": _joined(lambda i, m: f"{m}a < TIMESTAMP '{1000 + i}-01-01'", "OR", one(3)),
-        "IN of two AND": _joined(lambda i, m: f"{m}{i} IN ({i}, {i}.5)", "AND", all_names),
-        "NOT IN AND": _joined(lambda i, m: f"{m}a NOT IN ({4 * i}, {4 * i + 2})", "AND", one(3)),
+        "pairs of != and = OR": _joined(lambda i, m: f"{m}a != {i} AND {m}b = {i}", "OR", _one(-1)),
+        "NOT pairs AND": _joined(lambda i, m: f"NOT ({m}a = {i} AND {m}b = {i})", "AND", _one(-1)),
+        "BETWEEN OR": _joined(lambda i, m: f"{m}a BETWEEN {4 * i} AND {4 * i + 1}", "OR", _one(3)),
+        "NOT BETWEEN AND": _joined(lambda i, m: f"{m}a NOT BETWEEN {4 * i} AND {4 * i + 1}", "AND", _one(3)),
+        "BETWEEN of text OR": _joined(lambda i, m: f"{m}a BETWEEN '{i:05}' AND '{i:05}5'", "OR", _one("000019")),
+        "BETWEEN of times OR": _joined(lambda i, m: f"{m}a < TIMESTAMP '{1000 + i}-01-01'", "OR", _one(3)),
+        "IN of two AND": _joined(lambda i, m: f"{m}{i} IN ({i}, {i}.5)", "AND", _all_names),
+        "NOT IN AND": _joined(lambda i, m: f"{m}a NOT IN ({4 * i}, {4 * i + 2})", "AND", _one(3)),
         "one of two, known AND": lambda n, m: (
             f"{m}k = 'x' AND " + " AND ".join(f"({m}k = 'x' AND {m}a != {i} OR {m}k = 'y')" for i in range(n * 2 // 3)),
             {f"{m}k": "x", f"{m}a": -1},
@@ -142,18 +155,17 @@ def _terms() -> list[Shape]:
             lambda n, m: {f"{m}{i}": 2 for i in range(n)},
         ),
     }
-    lists = {
-        "IN numbers": listed("", str, lambda n: n - 1),
-        "NOT IN numbers": listed("NOT ", str, lambda n: -1),
-        "IN negative fractions": listed("", lambda i: f"-{i}.25", lambda n: -0.25),
-        "IN texts": listed("", lambda i: f"'t{i}'", lambda n: "t1"),
-        "IN large numbers": listed("", lambda i: str(2**62 + i), lambda n: 2**62),
-        "IN times": listed("", lambda i: f"TIMESTAMP '{1000 + i // 9}-01-0{i % 9 + 1}'", lambda n: 1),
+
+
+def _lists() -> dict[str, Make]:
+    return {
+        "IN numbers": _listed("", str, lambda n: n - 1),
+        "NOT IN numbers": _listed("NOT ", str, lambda n: -1),
+        "IN negative fractions": _listed("", lambda i: f"-{i}.25", lambda n: -0.25),
+        "IN texts": _listed("", lambda i: f"'t{i}'", lambda n: "t1"),
+        "IN large numbers": _listed("", lambda i: str(2**62 + i), lambda n: 2**62),
+        "IN times": _listed("", lambda i: f"TIMESTAMP '{1000 + i // 9}-01-0{i % 9 + 1}'", lambda n: 1),
     }
-    grown = [(name, many, make) for name, make in by_hand.items()]
-    grown += [(name, triples if "IN" in name or "three" in name else pairs, make) for name, make in by_pair.items()]
-    grown += [(name, many - 1, make) for name, make in lists.items()]
-    return [Shape(name, _largest(terms, make), make) for name, terms, make in grown]
 
 
 def _largest(terms: int, make: Make) -> int:

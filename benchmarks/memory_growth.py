@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.processes import memory_of
 from siftcast import Matcher
 
 
@@ -39,27 +41,18 @@ def resident_bytes() -> int | None:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # another C library has none; what it holds back then counts
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    return _status("RssAnon")
+    return memory_of(os.getpid(), "RssAnon")
 
 
 def peak_bytes() -> int | None:
     """The most this process ever held; mapped files included."""
-    return _status("VmHWM")
+    return memory_of(os.getpid(), "VmHWM")
 
 
 def clear_peak() -> None:
     """Lets the peak be counted from here."""
     with suppress(OSError):  # the peak then includes the warm-up, which is smaller
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def _status(field: str) -> int | None:
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    found = next((line for line in lines if line.startswith(f"{field}:")), None)
-    return None if found is None else int(found.split()[1]) * 1024
 
 
 if __name__ == "__main__":

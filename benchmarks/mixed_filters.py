@@ -34,19 +34,18 @@ class TextWorkload:
     def __len__(self) -> int:
         return len(self.filters)
 
-    def filter_table(self, count: int | None = None) -> pa.Table:
-        """The first subscriptions, for `Matcher.from_arrow`."""
-        texts = self.filters[:count]
-        return pa.table({"id": id_column(0, len(texts)), "filter": pa.array(texts, pa.string())})
+    def filter_table(self) -> pa.Table:
+        """The subscriptions, for `Matcher.from_arrow`."""
+        return pa.table({"id": id_column(0, len(self)), "filter": pa.array(self.filters, pa.string())})
 
     def event_dicts(self, count: int) -> list[dict[str, object]]:
         """The first events as Python dicts."""
         rows: list[dict[str, object]] = self.events.slice(0, count).to_pylist()
         return rows
 
-    def matching_rows(self, events: int, count: int | None = None) -> list[Rows]:
+    def matching_rows(self, events: int) -> list[Rows]:
         """The brute force: the definition of every filter evaluated on each of the first events."""
-        trees = [Filter.parse(text).expression for text in self.filters[:count]]
+        trees = [Filter.parse(text).expression for text in self.filters]
         return [
             np.array([row for row, tree in enumerate(trees) if tree.evaluate(event) is True], np.int64)
             for event in self.event_dicts(events)
@@ -117,27 +116,24 @@ class _FilterWriter:
     def _narrow_number(self, name: str) -> str:
         low = self._random.randrange(TOP)
         width = self._random.randrange(TOP // 50)
+        others = (
+            f"NOT ({name} < {low} OR {name} > {low + width})",
+            f"{name} > {low} AND {name} <= {low + width}",
+            f"{name} >= {TOP - width}.5",
+        )
         form = self._random.randrange(6)
-        if form == 0:
-            return f"NOT ({name} < {low} OR {name} > {low + width})"
-        if form == 1:
-            return f"{name} > {low} AND {name} <= {low + width}"
-        if form == 2:
-            return f"{name} >= {TOP - width}.5"
-        return f"{name} BETWEEN {low} AND {low + width}"
+        return others[form] if form < len(others) else f"{name} BETWEEN {low} AND {low + width}"
 
     def _broad_number(self, name: str) -> str:
         value = self._random.randrange(TOP)
+        others = (
+            f"NOT {name} > {value}",
+            f"{name} NOT BETWEEN {value} AND {value + TOP // 10}",
+            f"{name} IS NOT NULL",
+            f"{name} != {value}",
+        )
         form = self._random.randrange(7)
-        if form == 0:
-            return f"NOT {name} > {value}"
-        if form == 1:
-            return f"{name} NOT BETWEEN {value} AND {value + TOP // 10}"
-        if form == 2:
-            return f"{name} IS NOT NULL"
-        if form == 3:
-            return f"{name} != {value}"
-        return f"{name} {self._random.choice(('<', '<=', '>', '>='))} {value}"
+        return others[form] if form < len(others) else f"{name} {self._random.choice(('<', '<=', '>', '>='))} {value}"
 
     def _symbol(self, name: str) -> str:
         if self._random.randrange(3) == 0:
@@ -157,14 +153,8 @@ class _FilterWriter:
 
     def _title(self, name: str) -> str:
         word = self._random.choice(WORDS)
-        form = self._random.randrange(4)
-        if form == 0:
-            return f"{name} LIKE '{word}%'"
-        if form == 1:
-            return f"{name} LIKE '%{word}'"
-        if form == 2:
-            return f"{name} LIKE '{word[0]}_{word[2:]} %'"
-        return f"{name} LIKE '%{word}%'"
+        patterns = (f"{word}%", f"%{word}", f"{word[0]}_{word[2:]} %", f"%{word}%")
+        return f"{name} LIKE '{patterns[self._random.randrange(4)]}'"
 
     def _other_title(self, name: str) -> str:
         return f"{name} NOT LIKE '%{self._random.choice(WORDS)}%'"

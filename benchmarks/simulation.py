@@ -26,7 +26,7 @@ from siftcast.runtimes.sim import Simulation, execute, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import arc_stress, exactly_once
 from siftcast.runtimes.sim.scenario_run import schedule, subscribe
 
-GOAL_BROADCAST, GOAL_FILTER_BASED, GOAL_GIB = 100_000, 40_000, 2.0
+GOAL_BROADCAST, GOAL_FILTER_BASED, GOAL_GOSSIP, GOAL_GIB = 100_000, 40_000, 70_000, 0.5
 SLICE_MESSAGES = 50_000
 SCENARIO = """
 [underlay]
@@ -126,10 +126,13 @@ def _measure_simpy(events: int, report: Report) -> None:
 
 def _measure_memory(settings: Settings, report: Report) -> None:
     nodes = settings.size(10_000, 1_000)
-    report.progress(f"{nodes:,} gossiping nodes in a process of their own")
-    command = [sys.executable, "-m", "benchmarks.simulated_gossip", str(nodes)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    note = f"{found['handled']:,} steps at {found['rate']:,.0f}/s, {found['records']:,} records in memory"
-    name = f"memory of {nodes:,} gossiping nodes"
-    report.add(name, found["peak_bytes"] / 2**30, "GiB", "lower", goal=GOAL_GIB, note=note)
+    for detail, options in (("messages counted", []), ("messages recorded", ["records"])):
+        report.progress(f"{nodes:,} gossiping nodes in a process of their own, {detail}")
+        command = [sys.executable, "-m", "benchmarks.simulated_gossip", str(nodes), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        name = f"{nodes:,} gossiping nodes, {detail}"
+        note = f"{found['handled']:,} steps, prepared in {found['prepared_s']:.1f} s"
+        report.add(f"simulator, {name}", found["rate"], "messages/s", "higher", goal=GOAL_GOSSIP, note=note)
+        note = f"{found['records']:,} records in memory"
+        report.add(f"memory of {name}", found["peak_bytes"] / 2**30, "GiB", "lower", goal=GOAL_GIB, note=note)

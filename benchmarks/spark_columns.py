@@ -53,16 +53,12 @@ def measure_equal_keys(settings: Settings, spark: SparkSession, folder: Path, re
     def join(table: DataFrame) -> int:
         return table.join(bounds, (table["account"] == bounds["key"]) & (table["amount"] > bounds["floor"])).count()
 
-    def ours(table: DataFrame, subscriptions: Any) -> int:
-        found = ss.match_counts(table, subscriptions).agg({"matched_count": "sum"}).first()
-        return 0 if found is None or found[0] is None else int(found[0])
-
     compiled = ss.compile_subscriptions(wanted)
-    check_equal("E, join and ours on some events", join(few), ours(few, compiled))
+    check_equal("E, join and ours on some events", join(few), total_matches(few, compiled))
     join_s, pairs = _least(lambda: join(frame))
-    whole_s, counted = _least(lambda: ours(frame, wanted))
+    whole_s, counted = _least(lambda: total_matches(frame, wanted))
     check_equal("E, join and ours", pairs, counted)
-    ready_s, _ = _least(lambda: ours(frame, compiled))
+    ready_s, _ = _least(lambda: total_matches(frame, compiled))
     note = f"join {join_s:.1f} s, ours {whole_s:.1f} s with compiling and {ready_s:.1f} s without"
     report.add("E: one pass with compiling, beside Spark's equi-join", whole_s / join_s, "×", "lower", note=note)
     report.add("E: one pass of compiled ones, beside Spark's equi-join", ready_s / join_s, "×", "lower", note=note)
@@ -82,14 +78,8 @@ def measure_payload(settings: Settings, spark: SparkSession, folder: Path, repor
     frame, few = _stored(spark, folder / "wide", events), _stored(spark, folder / "few", events.slice(0, rows // 10))
     compiled = ss.compile_subscriptions(rules, events=frame)
 
-    def through_python(table: DataFrame) -> DataFrame:
-        return table.mapInArrow(_identity, table.schema)
-
-    def total(table: DataFrame) -> int:
-        found = ss.match_counts(table, compiled).agg({"matched_count": "sum"}).first()
-        return 0 if found is None or found[0] is None else int(found[0])
-
-    check_equal("P, with and without the payload", total(few), total(few.drop("payload")))
+    without = total_matches(few.drop("payload"), compiled)
+    check_equal("P, with and without the payload", total_matches(few, compiled), without)
     times = {}
     for name, made in {
         "kept": lambda table: ss.match_counts(table, compiled),
@@ -97,8 +87,8 @@ def measure_payload(settings: Settings, spark: SparkSession, folder: Path, repor
         "read": lambda table: table,
         "through": through_python,
     }.items():
-        _drain(made(few))
-        times[name], _ = _least(lambda made=made: _drain(made(frame)))  # type: ignore[misc]
+        drain(made(few))
+        times[name], _ = _least(lambda made=made: drain(made(frame)))  # type: ignore[misc]
     scale = 1e6 / rows
     note = f"read {times['read'] * scale:.2f} µs an event, through Python {times['through'] * scale:.2f}, " + (
         f"matched with it {times['kept'] * scale:.2f}, without {times['dropped'] * scale:.2f}"
@@ -107,8 +97,12 @@ def measure_payload(settings: Settings, spark: SparkSession, folder: Path, repor
     report.add("P: kept beside dropped behind the match", times["kept"] / times["dropped"], "×", "lower", note=note)
 
 
-def _identity(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
+def total_matches(events: DataFrame, subscriptions: Any) -> int:
+    """How many pairs of an event and a subscription match."""
+    from siftcast import spark as ss
+
+    found = ss.match_counts(events, subscriptions).agg({"matched_count": "sum"}).first()
+    return 0 if found is None or found[0] is None else int(found[0])
 
 
 def _stored(spark: SparkSession, folder: Path, table: pa.Table) -> DataFrame:
@@ -119,7 +113,17 @@ def _stored(spark: SparkSession, folder: Path, table: pa.Table) -> DataFrame:
     return spark.read.parquet(str(folder))
 
 
-def _drain(frame: DataFrame) -> None:
+def through_python(frame: DataFrame) -> DataFrame:
+    """All columns handed through Python unchanged."""
+
+    def hand_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    return frame.mapInArrow(hand_on, frame.schema)
+
+
+def drain(frame: DataFrame) -> None:
+    """Has a table made, and thrown away."""
     frame.write.format("noop").mode("overwrite").save()
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ from benchmarks.exactness import check_equal
 from benchmarks.peers.predicate_loop import call_all
 from benchmarks.report import Comparison, Report
 from benchmarks.settings import Settings
-from benchmarks.spark_columns import measure_equal_keys, measure_payload
+from benchmarks.spark_columns import drain, measure_equal_keys, measure_payload, through_python, total_matches
 from siftcast import Filter, Matcher
 
 if TYPE_CHECKING:
@@ -130,10 +131,9 @@ def _measure(case: Case, spark: SparkSession, folder: Path, report: Report) -> N
     else:
         left_out[UDF] = f"{len(workload):,} calls of Python functions for each event"
     times[COUNTING] = _sink(ss.match_counts(frame, compiled), ss.match_counts(first, compiled), case.events)
-    counted = ss.match_counts(sample, compiled).agg({"matched_count": "sum"}).first()
-    check_equal(f"{case.name}, {COUNTING}", None if counted is None else counted[0], join_pairs)
+    check_equal(f"{case.name}, {COUNTING}", total_matches(sample, compiled), join_pairs)
     times[OURS] = _sink(ss.match(frame, compiled, "lists"), ss.match(first, compiled, "lists"), case.events)
-    times[IDENTITY] = _sink(_mapped(frame, _identity), _mapped(first, _identity), case.events)
+    times[IDENTITY] = _sink(through_python(frame), through_python(first), case.events)
     times[PLAIN], times[WRITTEN], lists = _plain(workload, events, case.plain_events, _cores(spark))
     ready, ready_events = _ready(lists), min(case.events, FILE_EVENTS * READY_FILES)
     kind = lists_type(frame.schema, "ready")
@@ -199,14 +199,6 @@ def _loop(events: DataFrame, workload: BoxWorkload) -> int:
     return int(total[0])
 
 
-def _identity(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
-
-
-def _mapped(frame: DataFrame, function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> DataFrame:
-    return frame.mapInArrow(function, frame.schema)
-
-
 def _ready(lists: pa.ListArray) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A worker that gives every event a list which it has at hand."""
 
@@ -235,15 +227,10 @@ def _plain(workload: BoxWorkload, events: pa.Table, count: int, cores: int) -> t
 
     lists = write_out()
     found = max(1, lists.nbytes // len(lists))
-    plain_s, _ = _timed(lambda: _drain(map(matcher.match_batch, batches)))
+    plain_s, _ = _timed(lambda: deque(map(matcher.match_batch, batches), maxlen=0))
     written_s, _ = _timed(write_out)
     scale = 1e6 / rows / cores
     return plain_s * scale, written_s * scale, lists.slice(0, max(1, min(READY_ROWS_MAX, READY_BYTES // found)))
-
-
-def _drain(answers: Iterable[object]) -> None:
-    for _ in answers:
-        pass
 
 
 # -- the rest ----------------------------------------------------------------------------------------
@@ -263,8 +250,8 @@ def _write_events(workload: BoxWorkload, count: int, folder: Path) -> pa.Table:
 
 def _sink(frame: DataFrame, few: DataFrame, events: int) -> float:
     """µs an event to make a table and throw it away; a few events before start workers and warm the JVM up."""
-    few.write.format("noop").mode("overwrite").save()
-    seconds, _ = _timed(lambda: frame.write.format("noop").mode("overwrite").save())
+    drain(few)
+    seconds, _ = _timed(lambda: drain(frame))
     return seconds / events * 1e6
 
 

@@ -25,6 +25,7 @@ from time import perf_counter
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.exactness import WrongResult
+from benchmarks.processes import family_of, memory_of
 from siftcast import spark as ss
 
 GIB = 2**30
@@ -73,29 +74,11 @@ class MemoryWatch:
 
     def _watch(self) -> None:
         while not self._done.wait(_LOOKED_S):
-            self.peak_bytes = max(self.peak_bytes, family_bytes())
+            held = sum(memory_of(process, "VmRSS") or 0 for process in family_of(os.getpid()))
+            self.peak_bytes = max(self.peak_bytes, held)
 
 
-def family_bytes() -> int:
-    """The resident memory of this process and all below it."""
-    parents: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                lines = (folder / "status").read_text(encoding="utf-8").splitlines()
-            except OSError:
-                continue  # it has ended meanwhile
-            fields = dict(line.split(":", 1) for line in lines if ":" in line)
-            parents[int(folder.name)] = int(fields["PPid"])
-            sizes[int(folder.name)] = int(fields.get("VmRSS", "0").split()[0]) * 1024
-    family = {os.getpid()}
-    while grown := {process for process, parent in parents.items() if parent in family} - family:
-        family |= grown
-    return sum(sizes.get(process, 0) for process in family)
-
-
-def run(spark: SparkSession, folder: Path, events: int, subscriptions: int, shards: int | None = None) -> list[object]:
+def run(spark: SparkSession, folder: Path, events: int, subscriptions: int) -> list[object]:
     """One row: sizes, seconds to plan, seconds to match, pairs, shards and copies."""
     wanted, published = (folder / f"{name}" for name in (f"subscriptions{subscriptions}", f"events{events}"))
     if not wanted.exists():
@@ -104,7 +87,7 @@ def run(spark: SparkSession, folder: Path, events: int, subscriptions: int, shar
         make_events(spark, events).write.parquet(str(published))
     table, rows = spark.read.parquet(str(wanted)), spark.read.parquet(str(published))
     start = perf_counter()
-    plan = ss.shard_plan(rows, table, shards=shards)
+    plan = ss.shard_plan(rows, table)
     planned = perf_counter()
     found = ss.match_sharded(rows, table, plan=plan).count()
     done = perf_counter()

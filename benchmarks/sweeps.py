@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.boxes import make_w1, make_w2
+from benchmarks.boxes import BoxWorkload, make_w1, make_w2
 from benchmarks.exactness import Rows, check_rows, id_of, rows_of_batch, rows_of_ids
 from benchmarks.machine import memory_bytes
 from benchmarks.measuring import Contender, take_turns
@@ -62,50 +62,27 @@ def sweeps(settings: Settings) -> list[Sweep]:
     text_max = settings.size(100_000, 3_000)
     attributes = [1, 2, 5, 10, 20, 50, 100, 200]
     lengths = [2, 5, 10, 20, 50, 64, 65, 100, 200, 500]  # from 65 on lists are kept as sets
+
+    def ranges(quantity: str) -> Callable[[float], Point]:
+        return lambda size: _ranges(settings, quantity, size)
+
+    def lists(domain: int) -> Callable[[float], Point]:
+        return lambda length: _lists(settings, int(length), domain)
+
+    added = sorted({*_steps(settings.size(10_000, 3_000)), 200, 255, 257, 400})
+    densities = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6]
+    some = settings.size(5_000, 1_000)
     return [
-        Sweep("ranges, number of subscriptions", "subscriptions", _steps(size_max), lambda n: _boxes(settings, int(n))),
+        Sweep("ranges, number of subscriptions", "subscriptions", _steps(size_max), ranges("subscriptions")),
         Sweep(
-            "all operators, number of subscriptions",
-            "subscriptions",
-            _steps(text_max),
-            lambda n: _mixed(settings, int(n), 12),
+            "all operators, number of subscriptions", "subscriptions", _steps(text_max), lambda n: _mixed(settings, n)
         ),
-        Sweep(
-            "added one by one, number of subscriptions",
-            "subscriptions",
-            sorted({*_steps(settings.size(10_000, 3_000)), 200, 255, 257, 400}),
-            lambda n: _added(settings, int(n)),
-        ),
-        Sweep(
-            "ranges, number of attributes",
-            "attributes",
-            attributes,
-            lambda d: _boxes(settings, settings.size(30_000, 3_000), int(d)),
-        ),
-        Sweep(
-            "all operators, number of attributes",
-            "attributes",
-            attributes,
-            lambda d: _mixed(settings, settings.size(5_000, 1_000), int(d)),
-        ),
-        Sweep(
-            "ranges, density",
-            "density",
-            [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6],
-            lambda density: _dense(settings, density),
-        ),
-        Sweep(
-            "IN, length of the list",
-            "values",
-            lengths,
-            lambda length: _lists(settings, int(length), 1_000),
-        ),
-        Sweep(
-            "IN of a million, length of the list",
-            "values",
-            lengths,
-            lambda length: _lists(settings, int(length), 1_000_000),
-        ),
+        Sweep("added one by one, number of subscriptions", "subscriptions", added, lambda n: _added(settings, n)),
+        Sweep("ranges, number of attributes", "attributes", attributes, ranges("attributes")),
+        Sweep("all operators, number of attributes", "attributes", attributes, lambda d: _mixed(settings, some, d)),
+        Sweep("ranges, density", "density", densities, ranges("density")),
+        Sweep("IN, length of the list", "values", lengths, lists(1_000)),
+        Sweep("IN of a million, length of the list", "values", lengths, lists(1_000_000)),
     ]
 
 
@@ -159,18 +136,22 @@ def _steps(largest: int) -> list[int]:
     return steps if steps[-1] * 1.5 > largest else [*steps, largest]
 
 
-def _boxes(settings: Settings, count: int, attributes: int = 8) -> Point:
+def make_ranges(settings: Settings, quantity: str, size: float) -> BoxWorkload:
+    """The ranges of a sweep, of which one quantity has some size."""
+    if quantity == "density":
+        return make_w1(settings.generator(6), size, count=settings.size(10_000, 3_000), events=500)
+    sizes = {"subscriptions": settings.size(30_000, 3_000), "attributes": 8} | {quantity: int(size)}
+    count, attributes = sizes["subscriptions"], sizes["attributes"]
     constrained = (min(2, attributes), min(4, attributes))
     rng = settings.generator(5, attributes)
-    workload = make_w2(rng, 0.001, count=count, attributes=attributes, constrained=constrained, events=500)
-    matcher = Matcher.from_arrow(workload.subscription_table())
-    return Point(matcher, workload.event_table(), [workload.matching_rows(event) for event in workload.events[:2]])
+    return make_w2(rng, 0.001, count=count, attributes=attributes, constrained=constrained, events=500)
 
 
-def _dense(settings: Settings, density: float) -> Point:
-    workload = make_w1(settings.generator(6), density, count=settings.size(10_000, 3_000), events=500)
+def _ranges(settings: Settings, quantity: str, size: float) -> Point:
+    workload = make_ranges(settings, quantity, size)
     matcher = Matcher.from_arrow(workload.subscription_table())
-    return Point(matcher, workload.event_table(), [workload.matching_rows(event) for event in workload.events[:2]])
+    expected = [workload.matching_rows(event) for event in workload.events[:CHECKED_EVENTS]]
+    return Point(matcher, workload.event_table(), expected)
 
 
 def _lists(settings: Settings, length: int, domain: int) -> Point:
@@ -184,15 +165,15 @@ def _lists(settings: Settings, length: int, domain: int) -> Point:
     return Point(matcher, pa.table({"value": values}), expected)
 
 
-def _mixed(settings: Settings, count: int, attributes: int) -> Point:
-    workload = make_mixed(settings.seed, count, attributes=attributes, events=256)
+def _mixed(settings: Settings, count: float, attributes: float = 12) -> Point:
+    workload = make_mixed(settings.seed, int(count), attributes=int(attributes), events=256)
     matcher = Matcher.from_arrow(workload.filter_table())
     return Point(matcher, workload.events, workload.matching_rows(CHECKED_EVENTS))
 
 
-def _added(settings: Settings, count: int) -> Point:
+def _added(settings: Settings, count: float) -> Point:
     """The same filters one by one with a match now and then, which leaves some of them staged."""
-    workload = make_mixed(settings.seed, count, attributes=12, events=256)
+    workload = make_mixed(settings.seed, int(count), attributes=12, events=256)
     matcher = Matcher()
     (event,) = workload.event_dicts(1)
     for row, text in enumerate(workload.filters):

@@ -6,7 +6,7 @@ or gets busy slows both, and which side goes first changes from round to round. 
 counts only when it exceeds the combined spread: half the range of the one side plus half the range of the
 other. With a handful of runs a finer statistic would promise more than the data hold.
 
-A side is asked with `python -m benchmarks --quick --json FILE` and must write
+A side is asked with `python -m benchmarks [GROUP …] --quick --json FILE` and must write
 
     {"results": [{"name": "match/counting", "value": 12.5, "unit": "ms", "better": "lower"}, …]}
 
@@ -77,13 +77,13 @@ def checked_out(ref: str | None) -> Iterator[Path]:
             git("worktree", "remove", "--force", str(folder))
 
 
-def run_once(folder: Path, label: str) -> list[dict[str, object]]:
+def run_once(folder: Path, label: str, groups: list[str]) -> list[dict[str, object]]:
     """Run one side's quick benchmarks and return what it measured."""
     if not (folder / "benchmarks").is_dir():
         raise SystemExit(f"{label} has no benchmarks/ to run")
     with tempfile.TemporaryDirectory(prefix="siftcast-bench-") as room:
         output = Path(room) / "results.json"
-        command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(output)]
+        command = [sys.executable, "-m", "benchmarks", *groups, "--quick", "--json", str(output)]
         # The environment holds an editable install of the work tree; PYTHONPATH comes before it.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
         result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -100,7 +100,7 @@ def collect(runs: list[list[dict[str, object]]]) -> dict[str, Measure]:
     return {
         name: Measure(
             values=tuple(float(str(run[name]["value"])) for run in by_name),
-            unit=str(by_name[0][name]["unit"]),
+            unit=str(by_name[0][name].get("unit", "")),  # ratios have none
             better=str(by_name[0][name]["better"]),
         )
         for name in names
@@ -127,6 +127,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the quick benchmarks of two git refs.")
     parser.add_argument("base", help="the ref to compare with")
     parser.add_argument("head", nargs="?", help="the ref to judge; the work tree unless named")
+    parser.add_argument(
+        "--group", action="append", default=[], help="a group of benchmarks, or several; all unless named"
+    )
     parser.add_argument("--runs", type=int, default=5, help="runs of each side, at least 3 (default: 5)")
     options = parser.parse_args()
     if options.runs < 3:
@@ -142,7 +145,7 @@ def main() -> None:
         for number in range(options.runs):
             print(f"round {number + 1} of {options.runs}", file=sys.stderr, flush=True)
             for folder, label, runs in sides if number % 2 == 0 else reversed(sides):
-                runs.append(run_once(folder, label))
+                runs.append(run_once(folder, label, options.group))
     for line in render(collect(base_runs), collect(head_runs)):
         print(line)
 

@@ -19,8 +19,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
+
+from benchmarks.processes import cpu_s_of, family_of
 
 Address = tuple[str, int]
 Wanted = Mapping[str, str]
@@ -74,9 +75,7 @@ class Broker(ABC):
     def __enter__(self) -> Self: ...
 
     @abstractmethod
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     @property
     @abstractmethod
@@ -169,9 +168,7 @@ class ServerBroker(Broker):
         self._server.await_listening()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -196,26 +193,3 @@ def connected(address: Address) -> socket.socket:
     line = socket.create_connection(address, 30.0)
     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return line
-
-
-def cpu_s_of(pid: int) -> float:
-    """Processor time that a process has used so far, in user and kernel mode."""
-    fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
-
-
-def family_of(pid: int) -> list[int]:
-    """A process and its descendants."""
-    parents = {int(each): int(fields[1]) for each in os.listdir("/proc") if each.isdigit() and (fields := _stat(each))}
-    found = [pid]
-    for each in found:
-        found += [child for child, parent in parents.items() if parent == each]
-    return found
-
-
-def _stat(pid: int | str) -> list[str]:
-    """What the kernel says about a process, from its state on; nothing if it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return []

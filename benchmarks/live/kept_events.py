@@ -14,6 +14,7 @@ from time import perf_counter
 
 from benchmarks.exactness import check_equal
 from benchmarks.live.load import HEADLINE
+from benchmarks.processes import memory_of
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client.bus import connect
 from siftcast.runtimes.live.local_network import LocalNetwork
@@ -55,10 +56,10 @@ def _start_again(network: LocalNetwork, events: int) -> Start:
     started = perf_counter()
     network.start("n0", wait=True)
     ready_s = perf_counter() - started
-    status = Path(f"/proc/{network.processes['n0'].pid}/status").read_text(encoding="utf-8")
     facts = network.describe("n0")
     check_equal("events that wait after the start", facts["state"]["durable"], {"n0/desk": events})
-    resident, peak = (_bytes_in(status, field) for field in ("VmRSS", "VmHWM"))
+    pid = network.processes["n0"].pid
+    resident, peak = (memory_of(pid, field) or 0 for field in ("VmRSS", "VmHWM"))
     return Start(ready_s, facts["cpu_s"], resident, peak, facts["state"]["kept_bytes"])
 
 
@@ -83,7 +84,3 @@ async def _publish(url: str, events: int) -> None:
             for number in range(events)
         )
         check_equal("events that were taken", await bus.publish_many(quotes, durable=True), events)
-
-
-def _bytes_in(status: str, field: str) -> int:
-    return next(int(line.split()[1]) * 1_024 for line in status.splitlines() if line.startswith(f"{field}:"))

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Self
 
 from benchmarks.live.brokers import Address, Attributes, Broker, Deliveries, Subscriber, Wanted
@@ -49,9 +48,7 @@ class SiftcastNodes(Broker):
         self._network.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._network.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

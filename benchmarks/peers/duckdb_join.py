@@ -24,7 +24,6 @@ class DuckDBJoin(Peer):
     name = "DuckDB join"
 
     def __init__(self, workload: BoxWorkload) -> None:
-        self._workload = workload
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         columns: dict[str, Any] = {"id": np.arange(len(workload), dtype=np.int32)}
         events: dict[str, Any] = {"event": np.arange(len(workload.events), dtype=np.int32)}

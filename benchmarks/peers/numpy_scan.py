@@ -34,9 +34,6 @@ class NumPyScan(Peer):
         events = list(self._events[:count])
         return lambda: [bool(self.scan(event).any()) for event in events]
 
-    def rows(self, answer: list[Rows]) -> list[Rows]:
-        return answer
-
     def scan(self, event: Array) -> Array:
         """A mask of the subscriptions that match."""
         keep = (self._lows[0] <= event[0]) & (event[0] <= self._highs[0])
@@ -68,9 +65,6 @@ class NumPySparseScan(Peer):
         events = list(self._events[:count])
         return lambda: [self._scan(event) for event in events]
 
-    def rows(self, answer: list[Rows]) -> list[Rows]:
-        return answer
-
     def _scan(self, event: Array) -> Rows:
         keep = np.ones(self._count, bool)
         for (rows, low, high), value in zip(self._columns, event, strict=True):
@@ -98,9 +92,6 @@ class NumPySymbolScan(Peer):
     def ask(self, count: int) -> Callable[[], list[Rows]]:
         events = self._events[:count].tolist()
         return lambda: [self._scan_group(event) for event in events]
-
-    def rows(self, answer: list[Rows]) -> list[Rows]:
-        return answer
 
     def _scan_group(self, event: list[int]) -> Rows:
         symbol = event[0]

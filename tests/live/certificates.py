@@ -22,20 +22,21 @@ class Certificates:
         return f'[tls]\ncertificate = "{self.certificate}"\nkey = "{self.key}"\nauthorities = "{self.authority}"\n'
 
 
-def make_certificates(folder: Path, names: str = "IP:127.0.0.1,DNS:localhost") -> Certificates:
-    """An authority, and a node's certificate for these names."""
+def make_certificates(folder: Path, names: str = "IP:127.0.0.1,DNS:localhost", *, node: str = "node") -> Certificates:
+    """An authority, that of the folder if it has one, and a node's certificate for these names."""
     if shutil.which("openssl") is None:
         pytest.skip("the openssl command is not installed, which makes the certificates")
     folder.mkdir(parents=True, exist_ok=True)
     authority, authority_key = folder / "authority.pem", folder / "authority.key"
-    certificate, key = folder / "node.pem", folder / "node.key"
+    certificate, key = folder / f"{node}.pem", folder / f"{node}.key"
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    _openssl(
-        "req", "-x509", *curve, "-keyout", str(authority_key), "-out", str(authority), "-days", "2",
-        "-subj", "/CN=Authority of a test", "-addext", "basicConstraints=critical,CA:TRUE",
-        "-addext", "keyUsage=critical,keyCertSign",
-    )  # fmt: skip
-    request, extensions = folder / "node.csr", folder / "node.ext"
+    if not authority.exists():
+        _openssl(
+            "req", "-x509", *curve, "-keyout", str(authority_key), "-out", str(authority), "-days", "2",
+            "-subj", "/CN=Authority of a test", "-addext", "basicConstraints=critical,CA:TRUE",
+            "-addext", "keyUsage=critical,keyCertSign",
+        )  # fmt: skip
+    request, extensions = folder / f"{node}.csr", folder / f"{node}.ext"
     extensions.write_text(f"subjectAltName={names}\nbasicConstraints=CA:FALSE\n")
     _openssl("req", *curve, "-keyout", str(key), "-out", str(request), "-subj", "/CN=node")
     _openssl(

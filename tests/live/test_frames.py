@@ -16,7 +16,7 @@ from siftcast.overlays.protocols.kyra.messages import Entrust
 from siftcast.overlays.wire_events import EventLimits, WireEvent, decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.wire import frames
+from siftcast.runtimes.live.wire import frames, node_frames
 from siftcast.runtimes.live.wire.frames import (
     DELIVERY_HEAD_BYTES,
     VERSION,
@@ -45,7 +45,7 @@ values = st.recursive(
 
 def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     raw = msgspec.Raw(encode_event(EVENT))
-    samples = [
+    samples: list[frames.Frame] = [
         frames.Hello(VERSION, "node", "a", "secret", "digest", "process", "b"),
         frames.Welcome(VERSION, "a", 5_000.0, 1, 2),
         frames.Failure(3, "refused", "no"),
@@ -72,6 +72,14 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Expired(30, 31, "too old"),
         frames.Ended(32, "superseded", "gone"),
     ]
+    introduced = (node_frames.Introduction(1, "a", "127.0.0.1:7007", 2),)
+    samples += [
+        node_frames.PeerMessage(raw, introduced),
+        node_frames.Invitation(VERSION, "net", "digest", "gossip", {"a": 1}, None, True, 33, "seed", 5_000.0),
+        node_frames.Farewell(),
+        node_frames.Unneeded(),
+        frames.Operate(34, "forget", "n1"),
+    ]
     assert {type(sample) for sample in samples} == set(frames.Frame.__subclasses__())
     for sample in samples:
         data = encode_frame(sample)
@@ -96,6 +104,14 @@ def test_a_publish_put_together_from_parts_is_a_frame(number: int, attributes: d
         (frame,) = frames_in(publish_frame(number, encoded, durable=durable))
         assert isinstance(frame, frames.Publish)
         assert (frame.request, bytes(frame.event), frame.durable) == (number, encoded, durable)
+
+
+@given(st.dictionaries(st.text(), scalars, max_size=4))
+def test_a_message_put_together_from_parts_is_a_frame_that_introduces_nobody(attributes: dict[str, object]) -> None:
+    encoded = encode_event(Event(attributes, "e"))
+    (frame,) = frames_in(node_frames.peer_message_frame(encoded))
+    assert isinstance(frame, node_frames.PeerMessage)
+    assert (bytes(frame.message), frame.introductions) == (encoded, ())
 
 
 @given(st.binary(max_size=60))

@@ -19,7 +19,7 @@ from siftcast.runtimes.live.node.inquiries import _fitting
 from siftcast.runtimes.live.node.node import Node
 from siftcast.runtimes.live.node.rights import new_token
 from siftcast.runtimes.live.reach import LISTED_MAX, judge, reach_of
-from siftcast.runtimes.live.wire.frames import PeerAnswer, PeerQuestion
+from siftcast.runtimes.live.wire.node_frames import PeerAnswer, PeerQuestion
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import configured, url_of

@@ -3,6 +3,7 @@
 from itertools import permutations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -17,13 +18,13 @@ from siftcast.planning.clustering import (
     entropy,
     false_positives,
     matched_events,
+    neighbourhoods,
     rename_clusters,
     rtree_clusters,
     settle_labels,
     similarities,
-    trustworthiness,
 )
-from siftcast.planning.clustering.similarity import dense_similarities, pairs_bound
+from siftcast.planning.clustering.similarity import pairs_bound
 
 pairs = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 9), st.integers(0, 30)), max_size=80)
 seeds = st.integers(0, 2**32 - 1)
@@ -67,6 +68,14 @@ def set_similarity(name, own, other, universe):
     }[name]
 
 
+def both_ways(left, right, name):
+    """Similarities of a block by a sparse product and by a full one, whichever it would choose."""
+    for share in (np.inf, -1.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("siftcast.planning.clustering.similarity._DENSE_SHARE", share)
+            yield sparse.csr_matrix(block_similarities(left, right, name=name)).toarray()
+
+
 @given(pairs, st.sampled_from(sorted(SIMILARITIES)))
 def test_similarities_are_those_of_the_sets(found, name):
     matched = matches_of(found)
@@ -74,7 +83,8 @@ def test_similarities_are_those_of_the_sets(found, name):
     expected = [[set_similarity(name, own, other, matched.universe) for other in sets] for own in sets]
     computed = similarities(matched, name=name)
     np.testing.assert_allclose(computed.toarray(), expected, rtol=1e-6)
-    np.testing.assert_allclose(dense_similarities(matched, matched, name=name), expected, rtol=1e-6)
+    for block in both_ways(matched, matched, name):
+        np.testing.assert_allclose(block, expected, rtol=1e-6)
     assert computed.nnz <= pairs_bound(matched)
 
 
@@ -84,11 +94,7 @@ def test_similarities_across_two_windows_are_those_of_the_sets(one, another, lat
     right = matches_of(another)
     window = set(right.events.tolist())
     expected = [[set_similarity(name, a, b, len(window | a)) for b in event_sets(right)] for a in event_sets(left)]
-    for computed in (
-        similarities(left, right, name=name).toarray(),
-        dense_similarities(left, right, name=name),
-        sparse.csr_matrix(block_similarities(left, right, name=name)).toarray(),
-    ):
+    for computed in (similarities(left, right, name=name).toarray(), *both_ways(left, right, name)):
         np.testing.assert_allclose(computed, expected, rtol=1e-6)
         assert computed.min(initial=0.0) >= 0.0
         assert computed.max(initial=0.0) <= 1.0
@@ -213,7 +219,7 @@ def test_trustworthiness_without_ties_is_that_of_scikit_learn(seed, neighbours):
     truth, points = rng.random((14, 3)), rng.random((14, 2))
     nearness = 1.0 / (1.0 + ((truth[:, None] - truth[None]) ** 2).sum(axis=2))
     expected = trustworthiness_of_distances(truth, points, n_neighbors=neighbours)
-    np.testing.assert_allclose(trustworthiness(nearness, points, neighbours), expected)
+    np.testing.assert_allclose(neighbourhoods(nearness, points, neighbours).trustworthiness, expected)
 
 
 @given(seeds, st.integers(1, 20))

@@ -5,7 +5,7 @@ import re
 from collections import UserDict
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, Flag, IntEnum, StrEnum
+from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
 from uuid import UUID
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from siftcast.matching import ENGINES, Matcher
 from siftcast.model import Event, EventError, Filter
 from siftcast.overlays.wire_events import decode_event, encode_event
+from tests.unit.model.test_values import Colour, Level, Rights, Shade
 
 ID = UUID("12345678-1234-5678-1234-567812345678")
 
@@ -36,23 +37,6 @@ class Side(Enum):
 
 class Outer(Enum):
     INNER = Side.BUY
-
-
-class Colour(str, Enum):  # noqa: UP042  # the old way to write one
-    RED = "red"
-
-
-class Shade(StrEnum):
-    RED = "red"
-
-
-class Level(IntEnum):
-    HIGH = 3
-
-
-class Rights(Flag):
-    READ = 1
-    WRITE = 2
 
 
 class Text(str):

@@ -62,28 +62,20 @@ def residue_holds(conjunction: Conjunction, event) -> bool:
     return all(negate(node.evaluate(event), negated) is True for node, negated in conjunction.residue)
 
 
-@given(any_trees, budgets, st.lists(events, min_size=1, max_size=6))
-def test_every_matching_event_satisfies_an_alternative(tree, budget, some_events):
-    alternatives = normal_form(tree, budget=budget)
+def check_alternatives(tree, budget, some_events):
+    """Every matching event satisfies an alternative with its residue, and only matching ones satisfy an exact one."""
+    alternatives, predicate = normal_form(tree, budget=budget), Filter.of(tree)
     for event in some_events:
-        if tree.evaluate(event) is True:
-            assert any(allows(one, event) and residue_holds(one, event) for one in alternatives)
-
-
-@given(any_trees, budgets, st.lists(events, min_size=1, max_size=6))
-def test_satisfying_a_deciding_alternative_means_matching(tree, budget, some_events):
-    deciding = [one for one in normal_form(tree, budget=budget) if one.decides]
-    for event in some_events:
-        if any(allows(one, event) for one in deciding):
-            assert Filter.of(tree).matches(event)
+        matches = tree.evaluate(event) is True
+        satisfied = [one for one in alternatives if allows(one, event) and residue_holds(one, event)]
+        assert predicate.matches(event) is matches
+        assert satisfied or not matches
+        assert matches or not any(one.exact for one in satisfied)
 
 
 @given(any_trees, budgets, st.lists(events, min_size=1, max_size=6))
-def test_satisfying_an_exact_alternative_and_its_residue_means_matching(tree, budget, some_events):
-    exact = [one for one in normal_form(tree, budget=budget) if one.exact]
-    for event in some_events:
-        if any(allows(one, event) and residue_holds(one, event) for one in exact):
-            assert Filter.of(tree).matches(event)
+def test_alternatives_allow_what_matches_and_exact_ones_nothing_else(tree, budget, some_events):
+    check_alternatives(tree, budget, some_events)
 
 
 @given(trees(max_leaves=12), budgets)
@@ -98,14 +90,7 @@ def test_laws_of_de_morgan_hold_in_normal_form(parts):
 
 @given(few_leaves | few_leaves.map(Not) | trees(few_leaves, max_leaves=4), budgets)
 def test_normal_form_and_predicate_are_right_on_every_event_of_a_small_world(tree, budget):
-    alternatives = normal_form(tree, budget=budget)
-    predicate = Filter.of(tree)
-    for event in FEW_EVENTS:
-        matches = tree.evaluate(event) is True
-        satisfied = [one for one in alternatives if allows(one, event) and residue_holds(one, event)]
-        assert predicate.matches(event) is matches
-        assert satisfied or not matches
-        assert matches or not any(one.exact for one in satisfied)
+    check_alternatives(tree, budget, FEW_EVENTS)
 
 
 def test_a_long_or_of_values_is_one_set_that_decides():

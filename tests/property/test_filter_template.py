@@ -200,4 +200,4 @@ def test_long_lists_of_ever_new_forms_fill_no_cache():
             Filter.parse(f"a IN ({values}) AND b > {number}")
     assert cache._terms
     assert len(cache._long_terms) <= 512
-    assert all(term is None or term.form.slots <= 64 for term in [*cache._terms.values(), *cache._shapes.values()])
+    assert all(term is None or term.form.holes <= 64 for term in [*cache._terms.values(), *cache._shapes.values()])

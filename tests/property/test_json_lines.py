@@ -111,13 +111,10 @@ def decode_each(data, schema):
 )
 def test_any_cut_of_the_file_gives_the_events_of_its_lines(schema, lines, ending, chunk_bytes, block_bytes):
     data = ending.join(lines)
-    saved = input_bytes.CHUNK_BYTES, text_blocks.read_blocks.__defaults__
-    try:
-        input_bytes.CHUNK_BYTES = chunk_bytes
-        text_blocks.read_blocks.__defaults__ = (text_blocks.cut_lines, block_bytes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(input_bytes, "CHUNK_BYTES", chunk_bytes)
+        patched.setattr(text_blocks, "BLOCK_BYTES", block_bytes)
         assert read(data, schema) == decode_each(data, schema)
-    finally:
-        input_bytes.CHUNK_BYTES, text_blocks.read_blocks.__defaults__ = saved
 
 
 @pytest.mark.parametrize("line", BROKEN)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siftcast.model import Attribute, Schema
-from siftcast.planning.cliques import cluster_cliques, diameter
-from siftcast.planning.owned_zones import METHODS, clique_zones, tree_members, tree_zones
+from siftcast.planning.cliques import cluster_cliques
+from siftcast.planning.owned_zones import METHODS, own_zones, tree_members
 from siftcast.planning.spanning_trees import balanced_spanning_trees, minimum_spanning_tree
 from siftcast.space import ContentSpace, Tree
 
@@ -52,7 +52,7 @@ def test_cliques_keep_both_limits_and_cover_every_server_once(latencies, latency
     assert sorted(server for clique in cliques for server in clique) == list(range(len(latencies)))
     for clique in cliques:
         assert len(clique) <= members_max
-        assert diameter(latencies, clique) <= latency_ms_max
+        assert latencies[np.ix_(clique, clique)].max() <= latency_ms_max
 
 
 def is_tree(servers: int, edges) -> bool:
@@ -113,8 +113,8 @@ def test_every_value_has_one_tree_and_in_each_clique_one_server_of_that_tree(loa
     edges = np.arange(len(loads) + 1)
     ends = np.cumsum([0, *sizes])
     members = [range(low, high) for low, high in pairwise(ends)]
-    cliques = clique_zones(space, edges, loads, members, method=method)
-    global_zones = tree_zones(space, edges, loads, trees, method=method)
+    cliques = [own_zones(space, edges, loads, each, method=method) for each in members]
+    global_zones = own_zones(space, edges, loads, range(trees), method=method)
     joined = tree_members(global_zones, cliques)
     for value in range(len(loads)):
         tree = global_zones.owner_of_event({"value": value})

@@ -14,13 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from siftcast.matching import end_points
 from siftcast.matching.alternatives import boxes_of, place_of
 from siftcast.matching.brute_force import BruteForce
-from siftcast.matching.conformance import events, filters
 from siftcast.matching.contract import Attributes, Engine
 from siftcast.matching.counting import Counting
 from siftcast.matching.kd_tree import KdTree
@@ -64,50 +61,6 @@ def filled(engine: E, chosen: Sequence[Filter]) -> E:
     for slot, filter_ in enumerate(chosen):
         engine.add(slot, filter_)
     return engine
-
-
-@each_engine
-@given(chosen=st.lists(filters, max_size=25), happened=st.lists(events, min_size=1, max_size=5))
-def test_every_form_agrees_with_the_oracle(
-    make: type[Engine], chosen: list[Filter], happened: list[dict[str, object]]
-) -> None:
-    engine, oracle = filled(make(), chosen), filled(BruteForce(), chosen)
-    for event in happened:
-        check_forms(engine, oracle, event)
-
-
-operations = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), st.integers(0, 15), filters),
-        st.tuples(st.just("add"), st.integers(0, 15), filters),
-        st.tuples(st.just("remove"), st.integers(0, 15), st.none()),
-        st.tuples(st.just("find"), st.none(), events),
-        st.tuples(st.just("settle"), st.none(), st.none()),
-    ),
-    max_size=50,
-)
-
-
-@each_engine
-@given(history=operations)
-def test_any_history_of_additions_and_removals_agrees_with_the_oracle(
-    make: type[Engine], history: list[tuple[str, int, object]]
-) -> None:
-    engine, oracle = make(), BruteForce()
-    taken: set[int] = set()
-    for operation, slot, subject in history:
-        if operation == "find":
-            check_forms(engine, oracle, subject)  # type: ignore[arg-type]
-        elif operation == "settle":
-            engine.settle()
-        elif operation == "add" and slot not in taken:
-            taken.add(slot)
-            engine.add(slot, subject)  # type: ignore[arg-type]
-            oracle.add(slot, subject)  # type: ignore[arg-type]
-        elif operation == "remove" and slot in taken:
-            taken.remove(slot)
-            engine.remove(slot)
-            oracle.remove(slot)
 
 
 @each_engine

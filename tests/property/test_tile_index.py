@@ -16,7 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from siftcast.matching.tiles import MISSING, TileIndex, kernels
+from siftcast.matching.tiles import kernels
+from siftcast.matching.tiles.event_keys import EventKeys
+from siftcast.matching.tiles.index import TileIndex
+from siftcast.matching.tiles.ordering import MISSING
+from siftcast.model.values import Kind
 
 KEY_MAX = int(np.iinfo(np.int64).max)
 Array = NDArray[Any]
@@ -95,13 +99,33 @@ def scan(case: Case, keys: Array) -> Array:
     return np.flatnonzero(matches)
 
 
+class SingleEvents:
+    """Makes a question of an event's keys, as a segment puts it; positions are their own names."""
+
+    def __init__(self, index: TileIndex, alive: Array) -> None:
+        self._held = alive, np.array([alive.ctypes.data]), np.arange(index.rows, dtype=np.int32)
+        _, living, names = self._held
+        self._question = EventKeys(
+            [((f"a{dim}",), Kind.TIMESTAMP) for dim in range(index.dims)],
+            {},
+            index=index.address,
+            alive=living.ctypes.data,
+            names=names.ctypes.data,
+            scratch_bytes=index.event_bytes,
+        ).take({})
+
+    def ask(self, keys: Array) -> int:
+        self._question.keys[:] = keys
+        return self._question.address
+
+
 def check_index(index: TileIndex, case: Case) -> None:
     """All four ways to ask give the scan's answer, with and without an alive bitmap."""
     assert np.array_equal(np.sort(index.order), np.arange(case.rows))
     live = np.unpackbits(case.alive.view(np.uint8), bitorder="little")
     for alive in (None, case.alive):
         positions, offsets = index.match(case.events, alive)
-        exists = index.exists_batch(case.events, alive)
+        single = SingleEvents(index, index.all_alive if alive is None else alive)
         assert (positions.dtype, offsets.dtype, offsets[0]) == (np.int32, np.int64, 0)
         assert np.array_equal(index.count(case.events, alive), np.diff(offsets))
         for number, keys in enumerate(case.events):
@@ -110,8 +134,8 @@ def check_index(index: TileIndex, case: Case) -> None:
             wanted[scan(case, keys)] = True
             in_order = wanted[index.order] & (True if alive is None else live[: case.rows] == 1)
             assert np.array_equal(found, np.flatnonzero(in_order))
-            assert np.array_equal(index.match_one(keys, alive), found)
-            assert index.exists(keys, alive) == exists[number] == (len(found) > 0)
+            assert np.array_equal(kernels.match_event(single.ask(keys)), found)
+            assert kernels.exists_event(single.ask(keys)) == (len(found) > 0)
 
 
 cases = st.builds(
@@ -140,7 +164,7 @@ def test_exact_and_filtered_tiles_agree_with_a_scan(
     monkeypatch.setattr("siftcast.matching.tiles.packing.EXACT_ROWS_MIN", exact_rows_min)
     case = make_case(seed=7, rows=5_000, dims=12, most=10, kind=kind, points=0.2, skew=1, events=100)
     index = case.build()
-    exact = index.describe()["exact_tiles"]
+    exact = index.arrays()["tile_table"][:-1, 2].sum()
     # In between, some of these cases mix both kinds of tiles.
     assert exact_rows_min == 0.4 or exact == (index.tiles if exact_rows_min == 0 else 0)
     check_index(index, case)
@@ -244,9 +268,9 @@ def test_two_intervals_of_one_row_on_one_dimension_are_refused() -> None:
 def test_keys_and_bitmaps_of_the_wrong_shape_are_refused() -> None:
     case = make_case(seed=6, rows=600, dims=3, most=2, kind="few", points=0.5, skew=0)
     index = case.build()
-    for keys in (np.zeros(2, np.int64), np.zeros(3, np.int32), np.zeros((3, 2), np.int64)[:, 0]):
+    for keys in (np.zeros((4, 2), np.int64), np.zeros((4, 3), np.int32)):
         with pytest.raises(ValueError, match="keys"):
-            index.exists(keys)
+            index.match(keys)
     with pytest.raises(ValueError, match="contiguous"):
         index.match(np.zeros((3, 4), np.int64).T)
     with pytest.raises(ValueError, match="8 words a tile"):

@@ -1,5 +1,7 @@
 """Routes of random networks against an independent search, and laws that tie routes, latencies and arcs together."""
 
+import pickle
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +23,10 @@ def underlays(draw):
     network = Network.of(routers, links)
     if draw(st.booleans()):
         return network.routers_as_servers()
-    places = draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=6))
-    return network.attach_at(places, draw(latencies))
+    places = draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=9))
+    # Access links that are all alike, or nearly all different: latencies of the two are kept in different ways.
+    each = st.lists(latencies, min_size=len(places), max_size=len(places))
+    return network.attach_at(places, draw(latencies | each))
 
 
 def all_latencies(underlay) -> np.ndarray:
@@ -41,6 +45,15 @@ def all_latencies(underlay) -> np.ndarray:
 @given(underlays())
 def test_latencies_are_those_of_an_independent_search(underlay):
     assert np.array_equal(underlay.latencies_ms, all_latencies(underlay))
+
+
+@given(underlays())
+def test_single_latencies_are_those_of_the_matrix_also_after_pickling(underlay):
+    expected = underlay.latencies_ms.tolist()
+    servers = range(underlay.servers)
+    for each in (underlay, pickle.loads(pickle.dumps(underlay))):
+        assert [[each.latency_ms(a, b) for b in servers] for a in servers] == expected
+        assert [list(map(each.latency_from(a), servers)) for a in servers] == expected
 
 
 @given(underlays(), st.data())

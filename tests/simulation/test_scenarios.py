@@ -101,6 +101,14 @@ def test_loss_fails_exactly_once_but_not_at_most_once():
     assert judge(run(lossy + "exactly_once = false\n")).ok
 
 
+def test_peers_that_gossip_make_up_for_lost_messages():
+    lossy = with_scheme("gossip").replace("jitter_ms = 1.0", "loss = 0.05")
+    lossy = lossy[: lossy.index("[[schedule]]")] + "[checks]\nsettle_ms = 2000\n"
+    verdict = judge(run(lossy))
+    assert verdict.ok, "\n".join(map(str, verdict.deliveries.violations))
+    assert verdict.deliveries.required > 100
+
+
 @pytest.mark.parametrize("name", ["kyra", "multicast-based"])
 def test_content_is_cut_along_an_attribute_within_another(name):
     games = with_scheme(name).replace("kyra-uniform", "games").split("[workload.options]")[0]

@@ -31,7 +31,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim import Faults, Simulation, SimulationError, UniformNetwork
-from siftcast.underlay import Network
+from siftcast.underlay import MeasuredUnderlay, Network
 
 
 class Note(Message, frozen=True, gc=False):
@@ -225,11 +225,20 @@ def test_inferred_routes_name_the_routers_in_order():
     assert line().routers_between(1, 0) == ("router-2", "router-1", "router-0")
 
 
-def test_routes_cannot_be_inferred_where_there_are_no_routers():
-    sim, _ = simulate(ask(InferRoute(1)))
+@pytest.mark.parametrize("network", [None, MeasuredUnderlay([[0, 5], [5, 0]])], ids=["uniform", "measured"])
+def test_routes_are_unavailable_where_there_are_no_routers(network):
+    sim, log = simulate(ask(InferRoute(1)), network=network)
     sim.publish(0, event())
-    with pytest.raises(SimulationError, match="no routers"):
-        sim.run()
+    sim.run()
+    assert [item for _, item in met(log, RouteInferred)] == [RouteInferred(1, (), "unavailable")]
+
+
+def test_routes_are_unavailable_over_a_cut():
+    sim, log = simulate(ask(InferRoute(1)), network=line())
+    sim.cut([[1]], at_ms=0)
+    sim.publish(0, event(), at_ms=1)
+    sim.run()
+    assert [item for _, item in met(log, RouteInferred)] == [RouteInferred(1, (), "unavailable")]
 
 
 def test_answers_are_not_given_to_the_next_incarnation():

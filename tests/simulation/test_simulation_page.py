@@ -4,7 +4,17 @@ import dataclasses
 from pathlib import Path
 
 from siftcast.runtimes.sim import checkers
-from siftcast.runtimes.sim.scenario import CheckSpec, FaultSpec, Step, TimingSpec, UnderlaySpec, WorkloadSpec
+from siftcast.runtimes.sim.scenario import (
+    AdvertisementSpec,
+    CheckSpec,
+    ChurnSpec,
+    CostSpec,
+    FaultSpec,
+    Step,
+    TimingSpec,
+    UnderlaySpec,
+    WorkloadSpec,
+)
 from siftcast.schemes import schemes
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
@@ -20,7 +30,10 @@ def test_page_names_every_scheme_with_its_options():
 def test_page_names_every_key_of_a_scenario_and_every_measure():
     keys = [
         key
-        for spec in (CheckSpec, FaultSpec, Step, TimingSpec, UnderlaySpec, WorkloadSpec)
+        for spec in (
+            *(AdvertisementSpec, CheckSpec, ChurnSpec, CostSpec, FaultSpec),
+            *(Step, TimingSpec, UnderlaySpec, WorkloadSpec),
+        )
         for key in spec.__struct_fields__
     ]
     assert not [key for key in keys if f"`{key}`" not in TEXT and key != "options"]

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from siftcast import spark as ss
+from tests.spark.stream_folders import StreamFolders
 
 MASTER = os.environ.get("SIFTCAST_TEST_SPARK_MASTER", "local[2]")
 
@@ -24,3 +26,11 @@ def spark() -> Iterator[ss.SparkSession]:
     made = ss.session("siftcast tests", master=MASTER)
     yield made
     made.stop()
+
+
+@pytest.fixture
+def folders(spark: ss.SparkSession, tmp_path: Path) -> Iterator[StreamFolders]:
+    """The folders of a stream; whatever still runs on them is stopped at the end."""
+    yield StreamFolders(tmp_path)
+    for query in spark.streams.active:
+        query.stop()

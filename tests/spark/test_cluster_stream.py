@@ -136,6 +136,8 @@ def test_what_is_no_stream_or_no_threshold_is_refused(spark, tmp_path):
         ss.cluster_stream(stream, subscriptions, 5, threshold=-1.0, **folders)
     with pytest.raises(ClusteringError, match="cannot form"):
         ss.cluster_stream(stream, subscriptions, 5_000, **folders)
+    with pytest.raises(DataError, match="the trigger is 'sometimes'"):
+        ss.cluster_stream(stream, subscriptions, 5, trigger="sometimes", **folders)
 
 
 @pytest.mark.parametrize("committed", [True, False])

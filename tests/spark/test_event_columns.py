@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from siftcast import Attribute, Filter, Matcher, Schema
 from siftcast import spark as ss
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.spark_commands import match as match_command
+from siftcast.interfaces.cli.spark_match import match as match_command
 from siftcast.model import Columns, DataError, FilterTypeError
 from siftcast.spark.changelog import Change
 from siftcast.spark.filter_check import FilterCheck
@@ -268,21 +268,11 @@ def test_a_change_that_asks_for_no_column_is_refused(spark, events):
 
 
 @pytest.mark.full
-def test_a_change_that_does_not_fit_the_stream_is_a_dead_letter(events, tmp_path):
-    spark = events.sparkSession
-    events.drop("raw").write.json(str(tmp_path / "events"))
-    (tmp_path / "changes").mkdir()
-    rows = [{"op": "add", "id": id, "filter": text, "version": 1} for id, text in (GOOD, MISTYPED)]
-    (tmp_path / "changes" / "1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def test_a_change_that_does_not_fit_the_stream_is_a_dead_letter(events, folders):
+    events.drop("raw").write.mode("append").json(str(folders.events))
+    folders.change("1.jsonl", *(("add", id, text, 1) for id, text in (GOOD, MISTYPED)))
     columns = "symbol string, price double, n struct<x: long, y: string>"
-    query = ss.match_stream(
-        ss.read_event_stream(tmp_path / "events", columns, spark=spark),
-        tmp_path / "changes",
-        output=tmp_path / "out",
-        checkpoint=tmp_path / "checkpoint",
-        trigger="available now",
-    )
-    assert query.await_termination(120)
-    assert [row["subscription_id"] for row in ss.read_matches(tmp_path / "out").collect()] == ["cheap"]
-    (letter,) = ss.read_dead_letters(tmp_path / "out").collect()
+    folders.run(ss.read_event_stream(folders.events, columns))
+    assert [row["subscription_id"] for row in ss.read_matches(folders.output).collect()] == ["cheap"]
+    (letter,) = ss.read_dead_letters(folders.output).collect()
     assert letter["reason"] == "the events have no column 'prise'; did you mean 'price'?"

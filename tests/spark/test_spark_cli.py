@@ -11,7 +11,7 @@ import pytest
 
 from siftcast.interfaces.cli.match_command import match as plain_match
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.spark_commands import match
+from siftcast.interfaces.cli.spark_match import match
 from siftcast.interfaces.cli.spark_running import run_cancellable
 from siftcast.model import DataError, SiftcastError
 

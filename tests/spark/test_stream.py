@@ -1,132 +1,82 @@
 """Streams of events, against subscriptions that change while they run."""
 
-import json
-from pathlib import Path
-
 import pytest
 from pyspark.sql import functions as f
 
 from siftcast import spark as ss
 from siftcast.model import DataError, Schema
-
-SCHEMA = "n long, a long"
-
-
-class Place:
-    """The folders of a stream, and what a user does with them."""
-
-    def __init__(self, root: Path) -> None:
-        self.events, self.changes = root / "events", root / "changes"
-        self.output, self.checkpoint = root / "output", root / "checkpoint"
-        self.events.mkdir()
-        self.changes.mkdir()
-        self._drafts = root / "drafts"
-        self._drafts.mkdir()
-
-    def publish(self, name, *rows):
-        """Moves a file in whole, as writers must."""
-        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-        draft = self._drafts / name
-        draft.write_text("".join(line + "\n" for line in lines))
-        draft.rename(self.events / name)
-
-    def change(self, name, *rows):
-        keys = ("op", "id", "filter", "version")
-        lines = [row if isinstance(row, str) else json.dumps(dict(zip(keys, row, strict=True))) for row in rows]
-        (self._drafts / name).write_text("".join(line + "\n" for line in lines))
-        (self._drafts / name).rename(self.changes / name)
-
-    def start(self, events=None, **options):
-        events = events or ss.read_event_stream(self.events, SCHEMA, files_per_batch_max=1)
-        return ss.match_stream(events, self.changes, output=self.output, checkpoint=self.checkpoint, **options)
-
-    def run(self, events=None, **options):
-        query = self.start(events, trigger="available now", **options)
-        query.await_termination()
-        return query
-
-    def pairs(self):
-        rows = ss.read_matches(self.output).collect()
-        return sorted((row["n"], row["subscription_id"], row["subscription_version"], row["batch"]) for row in rows)
-
-
-@pytest.fixture
-def place(spark, tmp_path):
-    made = Place(tmp_path)
-    yield made
-    for query in spark.streams.active:
-        query.stop()
+from tests.spark.stream_folders import SCHEMA
 
 
 @pytest.mark.cluster
-def test_a_change_takes_effect_in_the_next_micro_batch(place):
-    place.change("1.jsonl", ("add", "low", "a < 2", 1), ("add", "high", "a >= 2", 1))
-    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
-    query = place.start()
+def test_a_change_takes_effect_in_the_next_micro_batch(folders):
+    folders.change("1.jsonl", ("add", "low", "a < 2", 1), ("add", "high", "a >= 2", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    query = folders.start()
     try:
         query.process_all_available()
         assert query.version == 1
-        place.change("2.jsonl", ("remove", "high", None, 2), ("replace", "low", "a < 5", 2))
-        place.publish("2.jsonl", {"n": 3, "a": 1}, {"n": 4, "a": 4})
+        folders.change("2.jsonl", ("remove", "high", None, 2), ("replace", "low", "a < 5", 2))
+        folders.publish("2.jsonl", {"n": 3, "a": 1}, {"n": 4, "a": 4})
         query.process_all_available()
         assert query.version == 2
-        place.publish("3.jsonl", {"n": 5, "a": 9})
+        folders.publish("3.jsonl", {"n": 5, "a": 9})
         query.process_all_available()
         progress = query.progress()
     finally:
         query.stop()
-    assert place.pairs() == [(1, "low", 1, 0), (2, "high", 1, 0), (3, "low", 2, 1), (4, "low", 2, 1)]
+    assert folders.pairs() == [(1, "low", 1, 0), (2, "high", 1, 0), (3, "low", 2, 1), (4, "low", 2, 1)]
     assert (progress.batch, progress.version, progress.subscriptions, progress.backlog) == (2, 2, 1, 0)
     assert progress.rows_per_second > 0
     assert not query.is_active
     assert query.await_termination()
 
 
-def test_several_versions_at_once_lead_to_the_last(place):
-    place.change("1.jsonl", ("replace", "x", "a = 2", 4), ("add", "x", "a = 1", 3))
-    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
-    place.run()
-    assert place.pairs() == [(2, "x", 4, 0)]
+def test_several_versions_at_once_lead_to_the_last(folders):
+    folders.change("1.jsonl", ("replace", "x", "a = 2", 4), ("add", "x", "a = 1", 3))
+    folders.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    folders.run()
+    assert folders.pairs() == [(2, "x", 4, 0)]
 
 
-def test_without_subscriptions_nothing_matches_under_version_minus_one(place):
-    place.publish("1.jsonl", {"n": 1, "a": 1})
-    query = place.run(mode="lists")
-    rows = ss.read_matches(place.output).collect()
+def test_without_subscriptions_nothing_matches_under_version_minus_one(folders):
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
+    query = folders.run(mode="lists")
+    rows = ss.read_matches(folders.output).collect()
     assert [(row["n"], row["matched"], row["subscription_version"]) for row in rows] == [(1, [], -1)]
     assert query.version == -1
 
 
-def test_a_stream_goes_on_where_it_stopped(place):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "bad", "a =", 1))
-    place.publish("1.jsonl", {"n": 1, "a": 1}, "{bad")
-    place.run()
-    place.run()
-    place.publish("2.jsonl", {"n": 2, "a": 1})
-    (place.changes / "1.jsonl").unlink()  # it has been read, so it may go
-    progress = place.run().progress()
-    assert place.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]
+def test_a_stream_goes_on_where_it_stopped(folders):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "bad", "a =", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1}, "{bad")
+    folders.run()
+    folders.run()
+    folders.publish("2.jsonl", {"n": 2, "a": 1})
+    (folders.changes / "1.jsonl").unlink()  # it has been read, so it may go
+    progress = folders.run().progress()
+    assert folders.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]
     assert (progress.run.events_in, progress.total.events_in, progress.total.batches) == (1, 3, 2)
-    assert ss.read_dead_letters(place.output).count() == 2  # once each, not again on each start
+    assert ss.read_dead_letters(folders.output).count() == 2  # once each, not again on each start
 
 
-def test_counts_add_up_in_every_micro_batch_and_nothing_refused_is_lost(place):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("upsert", "y", "a = 1", 1), ("add", "x", "a = 2", 1))
-    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 5}, "{bad", '{"n":3,"a":"text"}')
-    place.run()
-    place.change(
+def test_counts_add_up_in_every_micro_batch_and_nothing_refused_is_lost(folders):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1), ("upsert", "y", "a = 1", 1), ("add", "x", "a = 2", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 5}, "{bad", '{"n":3,"a":"text"}')
+    folders.run()
+    folders.change(
         "2.jsonl", ("remove", "nobody", None, 2), ("add", "z", "a <", 2), "nonsense", ("add", "late", "a = 1", 1)
     )
-    place.publish("2.jsonl", {"n": 4, "a": 1}, "[1]")
-    place.run()
-    first, second = ss.read_batches(place.output)
+    folders.publish("2.jsonl", {"n": 4, "a": 1}, "[1]")
+    folders.run()
+    first, second = ss.read_batches(folders.output)
     for receipt in (first, second):
         assert receipt.events_in == receipt.events_matched + receipt.events_unmatched + receipt.events_rejected
         assert receipt.changes_in == receipt.changes_made + receipt.changes_rejected
     assert (first.events_in, first.events_matched, first.events_unmatched, first.events_rejected) == (4, 1, 1, 2)
     assert (first.changes_in, first.changes_made, second.changes_in, second.changes_made) == (3, 1, 4, 0)
     assert (second.events_in, second.events_rejected, second.version) == (2, 1, 1)
-    letters = ss.read_dead_letters(place.output).collect()
+    letters = ss.read_dead_letters(folders.output).collect()
     assert all(letter["reason"] for letter in letters)
     found = sorted((letter["batch"], letter["input"], letter["source"]) for letter in letters)
     change = '{{"op": "{}", "id": "{}", "filter": {}, "version": {}}}'
@@ -148,39 +98,39 @@ def test_counts_add_up_in_every_micro_batch_and_nothing_refused_is_lost(place):
 @pytest.mark.parametrize(
     ("mode", "format"), [("lists", "json"), ("pairs", "csv"), pytest.param("lists", "orc", marks=pytest.mark.full)]
 )
-def test_results_come_in_other_formats(place, mode, format):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "y", "a = 9", 1))
-    place.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
-    place.publish("2.jsonl", {"n": 3, "a": 2})
-    place.run(mode=mode, format=format)
+def test_results_come_in_other_formats(folders, mode, format):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1), ("add", "y", "a = 9", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1}, {"n": 2, "a": 2})
+    folders.publish("2.jsonl", {"n": 3, "a": 2})
+    folders.run(mode=mode, format=format)
     column = "matched" if mode == "lists" else "subscription_id"
-    rows = ss.read_matches(place.output).select("n", column, "subscription_version").collect()
+    rows = ss.read_matches(folders.output).select("n", column, "subscription_version").collect()
     expected = [(1, "x", 1)] if mode == "pairs" else [(1, ["x"], 1), (2, [], 1), (3, [], 1)]
     assert sorted(map(tuple, rows)) == expected
 
 
-def test_any_text_comes_back_from_csv(place):
+def test_any_text_comes_back_from_csv(folders):
     texts = ["a\nb", " lead", "trail ", 'q"x', "back\\", "", None, "a,b", '\\"', "x\r\ny"]
-    place.change("1.jsonl", ("add", "x", "n >= 0", 1))
-    place.publish("1.jsonl", *({"n": number, "s": text} for number, text in enumerate(texts)))
-    place.run(ss.read_event_stream(place.events, "n long, s string"), format="csv")
-    found = {row["n"]: row["s"] for row in ss.read_matches(place.output).collect()}
+    folders.change("1.jsonl", ("add", "x", "n >= 0", 1))
+    folders.publish("1.jsonl", *({"n": number, "s": text} for number, text in enumerate(texts)))
+    folders.run(ss.read_event_stream(folders.events, "n long, s string"), format="csv")
+    found = {row["n"]: row["s"] for row in ss.read_matches(folders.output).collect()}
     assert [found[number] for number in range(len(texts))] == texts
 
 
-def test_a_byte_that_is_no_text_stops_no_stream(place):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1))
-    (place.events / "1.jsonl").write_bytes(b'{"n":1,"a":1}\n{"n":\xff}\n')
-    place.run()
-    assert [row[:2] for row in place.pairs()] == [(1, "x")]
-    (letter,) = ss.read_dead_letters(place.output).collect()
+def test_a_byte_that_is_no_text_stops_no_stream(folders):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1))
+    (folders.events / "1.jsonl").write_bytes(b'{"n":1,"a":1}\n{"n":\xff}\n')
+    folders.run()
+    assert [row[:2] for row in folders.pairs()] == [(1, "x")]
+    (letter,) = ss.read_dead_letters(folders.output).collect()
     assert (letter["reason"], letter["source"]) == ("not valid UTF-8 (byte 0xff at 6)", r'{"n":\xff}')
 
 
-def test_csv_with_another_header_ends_the_stream(place):
-    place.publish("1.csv", "a,n", "1,2")
+def test_csv_with_another_header_ends_the_stream(folders):
+    folders.publish("1.csv", "a,n", "1,2")
     with pytest.raises(ss.SparkError, match="CSV header does not conform"), ss.short_errors():
-        place.run(ss.read_event_stream(place.events, SCHEMA, "csv"))
+        folders.run(ss.read_event_stream(folders.events, SCHEMA, "csv"))
 
 
 def test_events_in_csv_and_parquet_and_a_schema_of_ours(spark, tmp_path):
@@ -212,117 +162,117 @@ def test_events_in_csv_and_parquet_and_a_schema_of_ours(spark, tmp_path):
     assert (tmp_path / "csv-letters" / "batch=0").is_dir()
 
 
-def test_any_stream_of_spark_will_do(spark, place):
-    place.change("1.jsonl", ("add", "even", "half = 0", 1))
+def test_any_stream_of_spark_will_do(spark, folders):
+    folders.change("1.jsonl", ("add", "even", "half = 0", 1))
     events = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
-    query = place.start(events.select(f.col("value").alias("n"), (f.col("value") % 2).alias("half")))
+    query = folders.start(events.select(f.col("value").alias("n"), (f.col("value") % 2).alias("half")))
     try:
         while query.progress().total.events_in < 50:
             assert not query.await_termination(0.2)
     finally:
         query.stop()
     total = query.progress().total
-    numbers = sorted(row["n"] for row in ss.read_matches(place.output).collect())
+    numbers = sorted(row["n"] for row in ss.read_matches(folders.output).collect())
     assert numbers == list(range(0, total.events_in, 2))
     assert query.progress().backlog is None
 
 
-def test_a_reader_sees_committed_micro_batches_only_and_may_follow(spark, place):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1))
+def test_a_reader_sees_committed_micro_batches_only_and_may_follow(spark, folders):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1))
     for number in range(3):
-        place.publish(f"{number}.jsonl", {"n": number, "a": 1})
-    place.run()
-    seen = ss.read_matches(place.output)
+        folders.publish(f"{number}.jsonl", {"n": number, "a": 1})
+    folders.run()
+    seen = ss.read_matches(folders.output)
     spark.createDataFrame(
         [(9, 1, "x", 1)], "n long, a long, subscription_id string, subscription_version long"
-    ).write.parquet(str(place.output / "batch=3"))
-    assert seen.count() == ss.read_matches(place.output).count() == 3
-    assert [row["batch"] for row in ss.read_matches(place.output, after_batch=1).collect()] == [2]
-    assert ss.read_dead_letters(place.output).count() == 0
+    ).write.parquet(str(folders.output / "batch=3"))
+    assert seen.count() == ss.read_matches(folders.output).count() == 3
+    assert [row["batch"] for row in ss.read_matches(folders.output, after_batch=1).collect()] == [2]
+    assert ss.read_dead_letters(folders.output).count() == 0
 
 
-def test_what_cannot_work_is_refused_at_the_start(spark, place, tmp_path):
+def test_what_cannot_work_is_refused_at_the_start(spark, folders, tmp_path):
     table = spark.createDataFrame([(1, 1)], SCHEMA)
     with pytest.raises(DataError, match="not a stream"):
-        place.start(table)
-    stream = spark.readStream.schema("n long, Batch long").json(str(place.events))
+        folders.start(table)
+    stream = spark.readStream.schema("n long, Batch long").json(str(folders.events))
     with pytest.raises(DataError, match="'Batch'"):
-        place.start(stream)
+        folders.start(stream)
     with pytest.raises(DataError, match="CSV holds no lists"):
-        place.start(mode="lists", format="csv")
+        folders.start(mode="lists", format="csv")
     with pytest.raises(DataError, match="format of the results"):
-        place.start(format="xml")
+        folders.start(format="xml")
     with pytest.raises(DataError, match="names and types"):
-        ss.read_event_stream(place.events, None)
+        ss.read_event_stream(folders.events, None)
     with pytest.raises(DataError, match="has written nothing"):
         ss.read_matches(tmp_path)
 
 
-def test_folders_that_would_be_taken_for_each_other_are_refused(place, tmp_path):
-    root, output = tmp_path, place.output
+def test_folders_that_would_be_taken_for_each_other_are_refused(folders, tmp_path):
+    root, output = tmp_path, folders.output
     for options in (
-        {"output": place.checkpoint},
-        {"output": place.events},
-        {"output": place.events / "results"},
-        {"output": place.changes / "results"},
+        {"output": folders.checkpoint},
+        {"output": folders.events},
+        {"output": folders.events / "results"},
+        {"output": folders.changes / "results"},
         {"checkpoint": output / "checkpoint"},
         {"dead_letters": output},
-        {"dead_letters": place.events},
+        {"dead_letters": folders.events},
         {"checkpoint": root},
     ):
-        wanted = {"output": output, "checkpoint": place.checkpoint} | options
+        wanted = {"output": output, "checkpoint": folders.checkpoint} | options
         with pytest.raises(DataError, match="name another folder"):
-            ss.match_stream(ss.read_event_stream(place.events, SCHEMA), place.changes, **wanted)
+            ss.match_stream(ss.read_event_stream(folders.events, SCHEMA), folders.changes, **wanted)
     assert not output.exists()
 
 
-def test_two_streams_have_two_folders_for_dead_letters(place, tmp_path):
-    place.publish("1.jsonl", "broken")
-    place.run(dead_letters=tmp_path / "letters")
-    place.run(dead_letters=tmp_path / "letters")
-    place.output, place.checkpoint = tmp_path / "output2", tmp_path / "checkpoint2"
+def test_two_streams_have_two_folders_for_dead_letters(folders, tmp_path):
+    folders.publish("1.jsonl", "broken")
+    folders.run(dead_letters=tmp_path / "letters")
+    folders.run(dead_letters=tmp_path / "letters")
+    folders.output, folders.checkpoint = tmp_path / "output2", tmp_path / "checkpoint2"
     with pytest.raises(DataError, match="another stream"):
-        place.run(dead_letters=tmp_path / "letters")
+        folders.run(dead_letters=tmp_path / "letters")
 
 
-def test_a_start_that_was_refused_leaves_nothing_that_binds(place):
+def test_a_start_that_was_refused_leaves_nothing_that_binds(folders):
     with pytest.raises(DataError, match="the trigger is 'sometimes'"):
-        place.start(trigger="sometimes")
-    assert not place.output.exists()
-    assert not place.checkpoint.exists()
-    place.run(mode="lists")
+        folders.start(trigger="sometimes")
+    assert not folders.output.exists()
+    assert not folders.checkpoint.exists()
+    folders.run(mode="lists")
 
 
-def test_the_checkpoint_of_another_query_is_refused(spark, place):
-    place.publish("1.jsonl", {"n": 1, "a": 1})
-    lines = spark.readStream.text(str(place.events)).writeStream.format("noop").trigger(availableNow=True)
-    lines.option("checkpointLocation", str(place.checkpoint)).start().awaitTermination()
+def test_the_checkpoint_of_another_query_is_refused(spark, folders):
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
+    lines = spark.readStream.text(str(folders.events)).writeStream.format("noop").trigger(availableNow=True)
+    lines.option("checkpointLocation", str(folders.checkpoint)).start().awaitTermination()
     with pytest.raises(DataError, match="another query of Spark"):
-        place.run()
+        folders.run()
 
 
-def test_an_output_belongs_to_its_checkpoint(place, tmp_path):
-    place.publish("1.jsonl", {"n": 1, "a": 1})
-    place.run()
+def test_an_output_belongs_to_its_checkpoint(folders, tmp_path):
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
+    folders.run()
     with pytest.raises(DataError, match="has mode pairs, not lists"):
-        place.run(mode="lists")
-    checkpoint, place.checkpoint = place.checkpoint, tmp_path / "other"
+        folders.run(mode="lists")
+    checkpoint, folders.checkpoint = folders.checkpoint, tmp_path / "other"
     with pytest.raises(DataError, match="its checkpoint was lost"):
-        place.run()
-    place.checkpoint, place.output = checkpoint, tmp_path / "elsewhere"
+        folders.run()
+    folders.checkpoint, folders.output = checkpoint, tmp_path / "elsewhere"
     with pytest.raises(DataError, match="its output is not in"):
-        place.run()
+        folders.run()
 
 
-def test_an_error_of_ours_ends_the_stream_as_itself(place):
-    place.change("1.jsonl", ("add", "x", "a = 1", 1))
-    place.publish("1.jsonl", {"n": 1, "a": 1})
-    place.run()
-    with (place.changes / "1.jsonl").open("a") as file:
+def test_an_error_of_ours_ends_the_stream_as_itself(folders):
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
+    folders.run()
+    with (folders.changes / "1.jsonl").open("a") as file:
         file.write('{"op":"add","id":"y","filter":"a = 1","version":2}\n')
-    place.publish("2.jsonl", {"n": 2, "a": 1})
+    folders.publish("2.jsonl", {"n": 2, "a": 1})
     with pytest.raises(DataError, match="has changed since it was read"):
-        place.run()
-    (place.changes / "1.jsonl").unlink()
-    place.run()
-    assert place.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]
+        folders.run()
+    (folders.changes / "1.jsonl").unlink()
+    folders.run()
+    assert folders.pairs() == [(1, "x", 1, 0), (2, "x", 1, 1)]

@@ -1,4 +1,4 @@
-"""`siftcast spark stream`: folders in, results and counts that add up out; Ctrl-C ends it cleanly."""
+"""`siftcast spark stream`: options in, results and counts that add up out; Ctrl-C ends it cleanly."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from siftcast.model import DataError
 
 
 @pytest.fixture
-def folders(tmp_path):
+def options(tmp_path):
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "1.jsonl").write_text('{"a":1}\n{"a":2}\n{"a":"x"}\n{"a":3}\n')
     (tmp_path / "changes.csv").write_text("op,id,filter,version\nadd,one,a = 1,1\nadd,few,a < 3,1\nadd,bad,a <,1\n")
@@ -29,25 +29,25 @@ def folders(tmp_path):
     }
 
 
-def test_what_is_there_is_matched_once(spark, folders, capsys):
-    assert stream(**folders, once=True, json=True) == REJECTED
+def test_what_is_there_is_matched_once(spark, options, capsys):
+    assert stream(**options, once=True, json=True) == REJECTED
     report = json.loads(capsys.readouterr().out)
     assert report["events_in"] == report["events_matched"] + report["events_unmatched"] + report["events_rejected"] == 4
     assert (report["changes_in"], report["changes_made"], report["changes_rejected"]) == (3, 2, 1)
     assert (report["version"], report["subscriptions"], report["pairs"]) == (1, 2, 3)
-    assert stream(**folders, once=True) == OK
+    assert stream(**options, once=True) == OK
     assert "0 = 0 matched + 0 unmatched + 0 rejected" in " ".join(capsys.readouterr().out.split())
-    pairs = ss.read_matches(folders["output"]).select("a", "subscription_id", "subscription_version").collect()
+    pairs = ss.read_matches(options["output"]).select("a", "subscription_id", "subscription_version").collect()
     assert sorted(map(tuple, pairs)) == [(1, "few", 1), (1, "one", 1), (2, "few", 1)]
 
 
-def test_mistakes_are_said_in_a_line(spark, folders):
+def test_mistakes_are_said_in_a_line(spark, options):
     with pytest.raises(DataError, match="no such folder"):
-        stream(**folders | {"events": folders["events"] + "x"})
+        stream(**options | {"events": options["events"] + "x"})
     with pytest.raises(DataError, match="no such file, folder or table"):
-        stream(**folders | {"subscriptions": "nowhere"}, once=True)
+        stream(**options | {"subscriptions": "nowhere"}, once=True)
     with pytest.raises(DataError) as caught:
-        stream(**folders | {"event_schema": "a nonsense"}, once=True)
+        stream(**options | {"event_schema": "a nonsense"}, once=True)
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -73,13 +73,13 @@ sys.exit(stream(events=events, event_schema="a long", subscriptions=subscription
 
 @pytest.mark.full
 @pytest.mark.embedded
-def test_ctrl_c_ends_it_after_the_micro_batch_with_a_summary(folders):
-    names = [str(folders[name]) for name in ("events", "subscriptions", "output", "checkpoint")]
+def test_ctrl_c_ends_it_after_the_micro_batch_with_a_summary(options):
+    names = [str(options[name]) for name in ("events", "subscriptions", "output", "checkpoint")]
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     limit = time.perf_counter() + 200
-    while not list((folders["output"] / "_siftcast" / "batches").glob("[0-9]*.json")):
+    while not list((options["output"] / "_siftcast" / "batches").glob("[0-9]*.json")):
         assert driver.poll() is None, driver.stderr.read()
         assert time.perf_counter() < limit
         time.sleep(0.05)

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -21,25 +20,13 @@ from siftcast.spark import stream_batches, stream_output
 from siftcast.spark.stream_folders import write_once
 from siftcast.spark.stream_journal import Journal
 from siftcast.spark.stream_output import Receipts
+from tests.spark.stream_folders import CHANGE, SCHEMA
 
 pytestmark = pytest.mark.full
-
-SCHEMA = "n long, a long"
 
 
 class Crash(Exception):
     """The driver is no more."""
-
-
-def move_in(folder: Path, name: str, rows) -> None:
-    """Lets a file appear whole, as writers must."""
-    draft = folder.parent / name
-    draft.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    draft.rename(folder / name)
-
-
-def change(op, id, filter, version):
-    return {"op": op, "id": id, "filter": filter, "version": version}
 
 
 # -- at each step ------------------------------------------------------------------------------------
@@ -54,67 +41,41 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(spark, tmp_path, monkeypatch, step):
+def test_a_micro_batch_that_was_cut_off_is_done_again_under_the_version_it_had(folders, monkeypatch, step):
     owner, name, after, version = STEPS[step]
-    events, changes = tmp_path / "events", tmp_path / "changes"
-    events.mkdir()
-    changes.mkdir()
-
-    def run():
-        ss.match_stream(
-            ss.read_event_stream(events, SCHEMA, files_per_batch_max=1),
-            changes,
-            output=tmp_path / "output",
-            checkpoint=tmp_path / "checkpoint",
-            trigger="available now",
-        ).await_termination()
 
     def crash(*arguments, **options):
         if after:
             working(*arguments, **options)
         raise Crash
 
-    move_in(changes, "1.jsonl", [change("add", "x", "a = 1", 1)])
-    move_in(events, "1.jsonl", [{"n": 1, "a": 1}])
-    run()
-    move_in(changes, "2.jsonl", [change("replace", "x", "a = 2", 2), change("remove", "nobody", None, 2)])
-    move_in(events, "2.jsonl", [{"n": number, "a": number} for number in range(5)])
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
+    folders.run()
+    folders.change("2.jsonl", ("replace", "x", "a = 2", 2), ("remove", "nobody", None, 2))
+    folders.publish("2.jsonl", *({"n": number, "a": number} for number in range(5)))
     working = getattr(owner, name)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, crash)
         with pytest.raises(Crash):
-            run()
-    move_in(changes, "3.jsonl", [change("replace", "x", "a = 3", 3)])
-    move_in(events, "3.jsonl", [{"n": 9, "a": 3}])
-    run()
-    rows = ss.read_matches(tmp_path / "output").select("n", "subscription_id", "subscription_version").collect()
-    assert sorted(map(tuple, rows)) == [(1, "x", 1), (version, "x", version), (9, "x", 3)]
-    receipts = ss.read_batches(tmp_path / "output")
+            folders.run()
+    folders.change("3.jsonl", ("replace", "x", "a = 3", 3))
+    folders.publish("3.jsonl", {"n": 9, "a": 3})
+    folders.run()
+    assert folders.pairs() == [(1, "x", 1, 0), (version, "x", version, 1), (9, "x", 3, 2)]
+    receipts = ss.read_batches(folders.output)
     assert [receipt.version for receipt in receipts] == [1, version, 3]
     assert [receipt.events_in for receipt in receipts] == [1, 5, 1]
     assert sum(receipt.changes_in for receipt in receipts) == 4
-    letters = ss.read_dead_letters(tmp_path / "output").collect()
+    letters = ss.read_dead_letters(folders.output).collect()
     assert [(letter["batch"], json.loads(letter["source"])["id"]) for letter in letters] == [(1, "nobody")]
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_a_start_that_was_cut_off_can_be_made_again(spark, tmp_path, monkeypatch, step):
+def test_a_start_that_was_cut_off_can_be_made_again(folders, tmp_path, monkeypatch, step):
     """The description is written twice, to the checkpoint and to the output."""
-    for name in ("events", "changes"):
-        (tmp_path / name).mkdir()
-    move_in(tmp_path / "changes", "1.jsonl", [change("add", "x", "a = 1", 1)])
-    move_in(tmp_path / "events", "1.jsonl", [{"n": 1, "a": 1}])
-
-    def run():
-        ss.match_stream(
-            ss.read_event_stream(tmp_path / "events", SCHEMA),
-            tmp_path / "changes",
-            output=tmp_path / "output",
-            checkpoint=tmp_path / "checkpoint",
-            dead_letters=tmp_path / "letters",
-            trigger="available now",
-        ).await_termination()
-
+    folders.change("1.jsonl", ("add", "x", "a = 1", 1))
+    folders.publish("1.jsonl", {"n": 1, "a": 1})
     written = []
 
     def crash(path, content):
@@ -126,33 +87,22 @@ def test_a_start_that_was_cut_off_can_be_made_again(spark, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(stream_output, "write_once", crash)
         with pytest.raises(Crash):
-            run()
-    run()
-    assert [row["n"] for row in ss.read_matches(tmp_path / "output").collect()] == [1]
+            folders.run(dead_letters=tmp_path / "letters")
+    folders.run(dead_letters=tmp_path / "letters")
+    assert [row["n"] for row in ss.read_matches(folders.output).collect()] == [1]
 
 
 # -- between Spark's steps ---------------------------------------------------------------------------
 
 
 def test_a_crash_between_two_logs_of_spark_joins_two_files_in_a_micro_batch_and_loses_nothing(
-    spark, tmp_path, monkeypatch, capfd
+    folders, monkeypatch, capfd
 ):
     """Spark notes which file comes next, then that there is a next micro-batch; a folder in the way stops it there."""
-    events, changes, checkpoint = tmp_path / "events", tmp_path / "changes", tmp_path / "checkpoint"
-    events.mkdir()
-    changes.mkdir()
-    move_in(changes, "1.jsonl", [change("add", "x", "a >= 0", 1)])
+    checkpoint = folders.checkpoint
+    folders.change("1.jsonl", ("add", "x", "a >= 0", 1))
     for number in range(4):
-        move_in(events, f"{number}.jsonl", [{"n": number, "a": 1}])
-
-    def run():
-        ss.match_stream(
-            ss.read_event_stream(events, SCHEMA, files_per_batch_max=1),
-            changes,
-            output=tmp_path / "output",
-            checkpoint=checkpoint,
-            trigger="available now",
-        ).await_termination()
+        folders.publish(f"{number}.jsonl", {"n": number, "a": 1})
 
     def write_and_block(receipts, receipt):
         write(receipts, receipt)
@@ -162,14 +112,13 @@ def test_a_crash_between_two_logs_of_spark_joins_two_files_in_a_micro_batch_and_
     with monkeypatch.context() as patch:
         patch.setattr(Receipts, "write", write_and_block)
         with pytest.raises(ss.SparkError, match="CONCURRENT_STREAM_LOG_UPDATE"):
-            run()
+            folders.run()
     assert "spark: ERROR" not in capfd.readouterr().err  # the exception has said it
     assert (checkpoint / "sources" / "0" / "1").exists()
     (checkpoint / "offsets" / "1").rmdir()
-    run()
-    assert [receipt.events_in for receipt in ss.read_batches(tmp_path / "output")] == [1, 2, 1]
-    rows = ss.read_matches(tmp_path / "output").select("n", "subscription_id").collect()
-    assert sorted(map(tuple, rows)) == [(number, "x") for number in range(4)]
+    folders.run()
+    assert [receipt.events_in for receipt in ss.read_batches(folders.output)] == [1, 2, 1]
+    assert [pair[:2] for pair in folders.pairs()] == [(number, "x") for number in range(4)]
 
 
 # -- kill -9 -----------------------------------------------------------------------------------------
@@ -191,10 +140,10 @@ ss.match_stream(
 """
 FILES, FILES_LATE, ROWS = 16, 2, 50  # the late ones come after the last kill
 VERSIONS = {
-    1: [change("add", f"s{number}", f"a >= {number} AND a < {5 * number}", 1) for number in range(6)],
-    2: [change("remove", "s1", None, 2), change("replace", "s2", "a < 10", 2), change("add", "t", "a > 20", 2)],
-    3: [change("add", "s1", "a BETWEEN 5 AND 25", 3), change("add", "s0", "a = 1", 3), change("remove", "t", None, 3)],
-    4: [change("replace", "s0", "n > 300", 4)],
+    1: [("add", f"s{number}", f"a >= {number} AND a < {5 * number}", 1) for number in range(6)],
+    2: [("remove", "s1", None, 2), ("replace", "s2", "a < 10", 2), ("add", "t", "a > 20", 2)],
+    3: [("add", "s1", "a BETWEEN 5 AND 25", 3), ("add", "s0", "a = 1", 3), ("remove", "t", None, 3)],
+    4: [("replace", "s0", "n > 300", 4)],
 }
 KILLS = ((2, 0.0, 2), (3, 0.15, 3), (3, 0.3, 4))  # after so many more micro-batches and seconds; then this version
 
@@ -203,11 +152,11 @@ def standing_at(version):
     """What stands at a version, worked out anew from the changes."""
     filters = {}
     for number in range(1, version + 1):
-        for row in VERSIONS[number]:
-            if row["op"] == "remove":
-                filters.pop(row["id"], None)
-            elif (row["op"] == "add") != (row["id"] in filters):
-                filters[row["id"]] = row["filter"]
+        for op, id, text, _ in VERSIONS[number]:
+            if op == "remove":
+                filters.pop(id, None)
+            elif (op == "add") != (id in filters):
+                filters[id] = text
     return sorted(filters.items())
 
 
@@ -234,28 +183,25 @@ def wait_for(driver, root, batches):
 
 
 @pytest.mark.embedded
-def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_path):
-    events, changes = tmp_path / "events", tmp_path / "changes"
-    events.mkdir()
-    changes.mkdir()
+def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, folders, tmp_path):
     for number in range(FILES - FILES_LATE):
-        move_in(events, f"{number:03}.jsonl", events_of(number))
-    move_in(changes, "1.jsonl", VERSIONS[1])
+        folders.publish(f"{number:03}.jsonl", *events_of(number))
+    folders.change("1.jsonl", *VERSIONS[1])
     driver = start_driver(tmp_path, "")
     for batches, delay_s, version in KILLS:
         wait_for(driver, tmp_path, done(tmp_path) + batches)
-        move_in(changes, f"{version}.jsonl", VERSIONS[version])
+        folders.change(f"{version}.jsonl", *VERSIONS[version])
         time.sleep(delay_s)
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
         if version == 4:
             for number in range(FILES - FILES_LATE, FILES):
-                move_in(events, f"{number:03}.jsonl", events_of(number))
+                folders.publish(f"{number:03}.jsonl", *events_of(number))
         driver = start_driver(tmp_path, "available now" if version == 4 else "")
     _, said = driver.communicate(timeout=240)
     assert driver.returncode == 0, said
 
-    receipts = ss.read_batches(tmp_path / "output")
+    receipts = ss.read_batches(folders.output)
     versions = [receipt.version for receipt in receipts]
     assert versions == sorted(versions)
     assert set(versions) == {1, 2, 3, 4}
@@ -269,7 +215,7 @@ def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_
     version_of = {receipt.batch: receipt.version for receipt in receipts}
     files = defaultdict(set)
     by_version = defaultdict(list)
-    for row in ss.read_matches(tmp_path / "output").collect():
+    for row in ss.read_matches(folders.output).collect():
         files[row["batch"]].add(row["n"] // ROWS)
         assert row["subscription_version"] == version_of[row["batch"]]
         by_version[row["subscription_version"]].append((row["n"], row["a"], tuple(sorted(row["matched"]))))
@@ -278,10 +224,10 @@ def test_after_kill_9_the_output_equals_the_batch_answer_row_for_row(spark, tmp_
     for version, rows in by_version.items():
         numbers = [number for batch, each in version_of.items() if each == version for number in files[batch]]
         names = "{" + ",".join(f"{number:03}" for number in numbers) + "}.jsonl"
-        batch_events = ss.read_events(str(events / names), schema=SCHEMA)
+        batch_events = ss.read_events(str(folders.events / names), schema=SCHEMA)
         subscriptions = spark.createDataFrame(standing_at(version), "id string, filter string")
         answer = ss.match(batch_events.good, subscriptions, output="lists").collect()
         assert sorted(rows) == sorted((row["n"], row["a"], tuple(sorted(row["matched"]))) for row in answer)
-    letters = Counter(letter["source"] for letter in ss.read_dead_letters(tmp_path / "output").collect())
-    refused = json.dumps(change("add", "s0", "a = 1", 3))
+    letters = Counter(letter["source"] for letter in ss.read_dead_letters(folders.output).collect())
+    refused = json.dumps(dict(zip(CHANGE, ("add", "s0", "a = 1", 3), strict=True)))
     assert letters == Counter([*(f"bad {number}" for number in range(FILES)), refused])

@@ -11,17 +11,18 @@ A claim that does not hold stays in the table, with our number and the best expl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import Any
 
 KINDS = ("value", "shape", "exact", "print")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One row of the table: the paper's number or statement beside ours."""
+    """One row of the table: the paper's number or statement, and ours."""
 
     id: str
     claim: str
@@ -38,6 +39,11 @@ class Verdict:
         if (self.holds is None) != (self.judged == "print"):
             raise ValueError(f"{self.id}: a claim that is only printed has no verdict, and any other has one")
 
+    @classmethod
+    def printed(cls, id: str, claim: str, ours: str, spread: str, paper: str = "—") -> Verdict:
+        """A row that is only reported."""
+        return cls(id, claim, "print", paper, ours, spread, None)
+
     @property
     def verdict(self) -> str:
         return "printed" if self.holds is None else "holds" if self.holds else "does not hold"
@@ -49,8 +55,24 @@ def write_claims(verdicts: Iterable[Verdict], file: str | Path) -> None:
     Path(file).write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
 
-def spread_of(values: Sequence[float], digits: int = 3) -> str:
+def judge_deliveries(id: str, claim: str, paper: str, runs: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Whether deliveries were made without `violations`, in runs in each of which some were `required`."""
+    wrong = sum(int(run["violations"]) for run in runs)
+    empty = sum(run["required"] == 0 for run in runs)
+    return Verdict(
+        id,
+        claim,
+        "exact",
+        paper,
+        f"{wrong} violations in {sum(int(run['required']) for run in runs):,} deliveries",
+        f"{len(runs)} runs",
+        wrong == 0 and len(runs) > 0 and not empty,
+        f"In {empty} runs nothing was required to be delivered, so they show nothing." if empty else "",
+    )
+
+
+def spread_of(values: Sequence[float]) -> str:
     """Mean and standard deviation over seeds, for people."""
     if len(values) == 1:
-        return f"one seed: {values[0]:.{digits}g}"
-    return f"{fmean(values):.{digits}g} ± {pstdev(values):.2g} over {len(values)} seeds"
+        return f"one seed: {values[0]:.3g}"
+    return f"{fmean(values):.3g} ± {pstdev(values):.2g} over {len(values)} seeds"

@@ -1,11 +1,11 @@
 """The visible loop of a reproduction: sweep on Spark, judge, draw, and write it all down.
 
-    configurations ──▶ sweep (a Spark task each, resumed) ──▶ outcomes ──▶ verdicts, figures ──▶ claims.json, page
+    configurations ──▶ sweep (one Spark task each, resumed) ──▶ outcomes ──▶ verdicts, figures ──▶ claims.json, page
 
 A row that was asked for and not judged is an error, because a table without it would look as if all held.
 
-Everything lands in one folder: `results/` (a file a configuration, which is what makes it resume), `claims.json`,
-the figures, and `<paper>.md`, a page that shows them with an account of each deviation.
+Everything goes into one folder: `results/` (one file per configuration, which lets a run resume), `claims.json`, the
+figures, and `<paper>.md`, a page that shows them with an account of each deviation.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def reproduce(
     study: Study, folder: str | Path, *, quick: bool = False, figure: str | None = None, show: Show | None = None
 ) -> Reproduction:
     """Regenerates the rows of a paper; a second call reuses what is there."""
-    place = Path(folder)
+    target = Path(folder)
     configurations = study.configurations(quick, figure)
     session = ss.session(f"siftcast reproduce {study.name}")
-    outcomes = sweep(session, study.function, configurations, place / "results", version=study.version, show=show)
+    outcomes = sweep(session, study.function, configurations, target / "results", version=study.version, show=show)
     verdicts = study.judge(outcomes)
-    figures = study.draw(outcomes, place)
-    write_claims(verdicts, place / "claims.json")
+    figures = study.draw(outcomes, target)
+    write_claims(verdicts, target / "claims.json")
     seconds = sum(outcome.seconds for outcome in outcomes)
-    page = place / f"{study.name}.md"
+    page = target / f"{study.name}.md"
     page.write_text(_page(study, verdicts, figures, outcomes, quick=quick))
     judged = {item.id.partition(" ")[0] for item in verdicts}
     unjudged = [row for row in (study.figures if figure is None else (figure,)) if row not in judged]
     if unjudged:
         raise DataError(f"nothing was measured that {study.name} {', '.join(unjudged)} could be judged by")
-    return Reproduction(study, tuple(verdicts), place, page, len(outcomes), seconds)
+    return Reproduction(study, tuple(verdicts), target, page, len(outcomes), seconds)
 
 
 def _page(

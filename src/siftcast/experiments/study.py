@@ -15,6 +15,13 @@ Figures = Mapping[str, str]
 """File names of figures, and what each shows."""
 
 
+def save_figure(figure: Any, folder: Path, name: str, caption: str) -> Figures:
+    """Writes a figure of matplotlib for pages and for programs."""
+    figure.savefig(folder / f"{name}.svg")
+    figure.savefig(folder / f"{name}.png", dpi=110)
+    return {f"{name}.svg": caption}
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """One paper: `configurations(quick)` are swept over `function`; `judge` and `draw` read the outcomes.

@@ -10,7 +10,7 @@
     subscription_files.py   subscriptions from JSON lines, CSV and Parquet
     pair_files.py           matches as JSON lines, CSV and Parquet
     rejections.py           what could not be used, with its reason
-    formats.py              which format a name says
+    formats.py              which format a file name stands for
     csv_rows.py             one row of CSV on its own
 
 A block is read by Arrow as a whole, and row by row only where something is wrong in it. One promise runs through all

@@ -1,9 +1,9 @@
-"""Cells of a CSV column, as text, into values of one kind: the careful way, for blocks where Arrow's reader failed.
+"""Cells of a CSV column, as text, into values of one kind: the slow path, for blocks where Arrow's reader failed.
 
-The rules are those of the fast way (`csv_events`): spaces around numbers and timestamps do not matter, a column
-of numbers is held as integers if all of a block are and as floats if not, timestamps without a zone are in UTC.
-A misfit is found by halving: a slice that converts has none, a slice of one that does not is one. That costs a
-few conversions for few misfits and two for each cell if all are.
+The rules are those of the fast path (`csv_events`): spaces around numbers and timestamps do not matter, a column of
+numbers is held as integers if all of a block are and as floats if not, timestamps without a zone are in UTC. A misfit
+is found by halving: a slice that converts has none; a slice of one cell that does not convert is one. That costs a
+few conversions for few misfits, and two per cell if all are.
 """
 
 from __future__ import annotations

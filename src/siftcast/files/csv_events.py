@@ -1,9 +1,9 @@
 """Events from CSV with a header line; commas, double quotes, UTF-8.
 
-What a column holds (numbers, booleans, timestamps, text) is told by the schema, or else guessed from the first
-block that has a value in it, and kept for the rest of the file: a later cell of another kind makes its row a
-rejected one, with its line, column and value. Integers and decimals are one kind, so a column may begin with
-the one and go on with the other.
+What a column holds (numbers, booleans, timestamps, text) comes from the schema, or is guessed from the first block
+that has a value in it, and kept for the rest of the file: a row with a later cell of another kind is rejected, with
+its line, column and value. Integers and decimals are one kind, so a column may begin with one and continue with the
+other.
 
 A block is read by Arrow with the types known so far. Only where that fails, or the number of rows is not the
 number of lines, is it taken apart with the `csv` module and converted cell by cell (`cell_conversion`).
@@ -21,11 +21,19 @@ import pyarrow.csv as pa_csv
 
 from siftcast.files.cell_conversion import FALSE, INSTANT, MISSING, TRUE, convert_cells, guess_kind
 from siftcast.files.csv_rows import cell_misfit, read_cells
-from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.event_blocks import EventBlock, EventReader, kind_of_column, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
 from siftcast.files.schema_coercion import Misfits, fit_table
-from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, count_lines, cut_csv, is_utf8, read_blocks, split_csv
+from siftcast.files.text_blocks import (
+    LINE_BYTES_MAX,
+    TextBlock,
+    count_lines,
+    cut_csv,
+    is_utf8,
+    numbered_rows,
+    read_blocks,
+)
 from siftcast.model import DataError, EventError, Schema
 from siftcast.model.values import Kind
 
@@ -38,24 +46,14 @@ _KIND_TYPES: dict[Kind, Any] = {
 _ARTICLES = {Kind.NUMBER: "a number", Kind.BOOLEAN: "true or false", Kind.TIMESTAMP: "a timestamp"}
 
 
-class CsvEvents:
+class CsvEvents(EventReader):
     """A reader of `.csv` files, as `EventReader` describes it."""
 
     def __init__(self, source: InputBytes, schema: Schema | None, rejected: RejectedFile) -> None:
-        self.rows_read = 0
-        self._source = source
-        self._schema = schema
-        self._rejected = rejected
+        super().__init__(source, schema, rejected)
         self._names: list[str] = []
         self._kinds: dict[str, Kind] = {}
-        self._types: dict[str, Any] = {}  # what Arrow is told: one way to hold each known kind
-        self._seen: dict[str, str] = {}
-
-    def progress(self) -> float:
-        return self._source.position / max(1, self._source.size)
-
-    def column_types(self) -> dict[str, str]:
-        return self._seen
+        self._types: dict[str, Any] = {}  # what Arrow is given: one way to hold each known kind
 
     def blocks(self) -> Iterator[EventBlock]:
         for block in read_blocks(self._source, cut_csv):
@@ -75,7 +73,7 @@ class CsvEvents:
         if block.overlong or block.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise DataError(f"{path}: the first line is not a header of UTF-8 text; save the file as CSV in UTF-8")
         try:
-            names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r")]), [])
+            names = next(csv.reader([header.decode().rstrip("\r")]), [])
         except UnicodeDecodeError:
             raise DataError(f"{path}: the header line is not UTF-8 text") from None
         if not any(names):
@@ -138,7 +136,7 @@ class CsvEvents:
             )
         except pa.ArrowException:
             return None
-        if table.num_rows != count_lines(data) and table.num_rows != len(_rows(data)):
+        if table.num_rows != count_lines(data) and table.num_rows != len(_numbered_rows(TextBlock(data, 1))):
             return None
         return self._learn(table, data)
 
@@ -146,7 +144,7 @@ class CsvEvents:
         """Remembers the kinds of columns that had none, and holds instants in microseconds of UTC."""
         for place, field in enumerate(table.schema):
             if field.name not in self._kinds and not pa.types.is_null(field.type):
-                kind = _kind_of(field.type)
+                kind = kind_of_column(field.type) or Kind.STRING
                 self._know(field.name, kind)
                 self._types[field.name] = _held_as(field.type)
                 if kind is Kind.STRING and not pa.types.is_string(field.type):
@@ -202,15 +200,6 @@ class CsvEvents:
         self.rows_read += 1
 
 
-def _kind_of(kind: Any) -> Kind:
-    types = pa.types
-    if types.is_integer(kind) or types.is_floating(kind):
-        return Kind.NUMBER
-    if types.is_boolean(kind):
-        return Kind.BOOLEAN
-    return Kind.TIMESTAMP if types.is_timestamp(kind) or types.is_date(kind) else Kind.STRING
-
-
 def _held_as(kind: Any) -> Any:
     """The type in which later blocks are read: instants finely enough, and with a zone if these have one."""
     types = pa.types
@@ -221,15 +210,6 @@ def _held_as(kind: Any) -> Any:
     return pa.string() if types.is_time(kind) else kind
 
 
-def _rows(data: bytes) -> list[bytes]:
-    return [row for row in split_csv(data) if row.strip(b"\r")]
-
-
 def _numbered_rows(block: TextBlock) -> list[tuple[int, bytes]]:
     """The rows with the number of the line on which each begins."""
-    numbered, line = [], block.line
-    for row in split_csv(block.data):
-        if row.strip(b"\r"):
-            numbered.append((line, row))
-        line += 1 + row.count(b"\n")
-    return numbered
+    return [(line, row) for line, row in numbered_rows(block) if row.strip(b"\r")]

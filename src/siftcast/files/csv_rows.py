@@ -1,4 +1,4 @@
-"""One row of CSV on its own, and the words for what is wrong with it."""
+"""One row of CSV on its own, and the message for what is wrong with it."""
 
 from __future__ import annotations
 

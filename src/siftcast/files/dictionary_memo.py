@@ -1,7 +1,7 @@
-"""Something computed from an Arrow dictionary, once for each dictionary and not once for each block.
+"""Something computed from an Arrow dictionary, once per dictionary and not once per block.
 
 Results of matching are codes into a dictionary of subscription ids. An engine hands out the same dictionary until
-its layout changes, but PyArrow wraps it in a new object each time, so identity is told by the memory it lies in.
+its layout changes, but PyArrow wraps it in a new object each time, so identity is decided by the memory it lies in.
 The memo keeps the dictionaries it knows, which keeps that memory from being used for another.
 """
 

@@ -7,12 +7,18 @@ allows, it is a list of dicts, so that every value keeps its own type and 1 neve
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from siftcast.files.input_bytes import InputBytes
+from siftcast.files.rejections import RejectedFile
+from siftcast.model import Schema
+from siftcast.model.values import Kind
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Rows = list[dict[str, object]]
@@ -35,17 +41,25 @@ class EventBlock:
         return EventBlock(self.numbers[start:stop], events)
 
 
-class EventReader(Protocol):
+class EventReader(ABC):
     """A file of events. Rejections go to the file it was given; `rows_read` counts used and rejected rows."""
 
-    rows_read: int
+    def __init__(self, source: InputBytes, schema: Schema | None, rejected: RejectedFile) -> None:
+        self.rows_read = 0
+        self._source = source
+        self._schema = schema
+        self._rejected = rejected
+        self._seen: dict[str, str] = {}
 
     def progress(self) -> float:
         """How much of the file was read, from 0 to 1."""
+        return self._source.position / max(1, self._source.size)
 
     def column_types(self) -> dict[str, str]:
         """How the columns were read, in the words of a schema; empty where rows have no common columns."""
+        return self._seen
 
+    @abstractmethod
     def blocks(self) -> Iterator[EventBlock]:
         """The events in order; raises DataError where the file cannot be read further."""
 
@@ -53,14 +67,23 @@ class EventReader(Protocol):
 def type_name(kind: Any) -> str:
     """An Arrow type in the words of a schema."""
     types = pa.types
-    for name, holds in (
-        ("int", types.is_integer),
-        ("float", types.is_floating),
-        ("string", lambda kind: types.is_string(kind) or types.is_large_string(kind)),
-        ("bool", types.is_boolean),
-        ("timestamp", lambda kind: types.is_timestamp(kind) or types.is_date(kind)),
-        ("empty", types.is_null),
-    ):
-        if holds(kind):
-            return name
+    found = kind_of_column(kind)
+    if found is Kind.NUMBER:
+        return "int" if types.is_integer(kind) else "float"
+    if found is not None:
+        return "bool" if found is Kind.BOOLEAN else found.value
+    if types.is_null(kind):
+        return "empty"
     return str(kind.value_type) if types.is_dictionary(kind) else str(kind)
+
+
+def kind_of_column(kind: Any) -> Kind | None:
+    """The kind of value that a column of an Arrow type holds; None of others."""
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind):
+        return Kind.NUMBER
+    if types.is_string(kind) or types.is_large_string(kind):
+        return Kind.STRING
+    if types.is_boolean(kind):
+        return Kind.BOOLEAN
+    return Kind.TIMESTAMP if types.is_timestamp(kind) or types.is_date(kind) else None

@@ -6,28 +6,22 @@ counters. See `event_blocks.EventReader` for what all readers promise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from siftcast.files.event_blocks import EventReader
-from siftcast.files.formats import format_of, suffixes_of
+from siftcast.files.formats import readable_format
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
-from siftcast.model import DataError, Schema
+from siftcast.model import Schema
 
 EVENT_FORMATS = ("json", "csv", "parquet", "arrow")
 
 
 def event_format(path: Path) -> str:
     """The format that the name says; raises DataError unless it is one that can be read."""
-    found = format_of(path, EVENT_FORMATS, (".gz",))
-    if found is None:
-        raise DataError(
-            f"{path}: the name does not say how to read the events; "
-            f"it must end in {suffixes_of(EVENT_FORMATS)}, each also with .gz"
-        )
-    return found
+    return readable_format(path, EVENT_FORMATS, "events")
 
 
 @contextmanager
@@ -38,7 +32,7 @@ def open_events(path: Path, schema: Schema | None, rejected: RejectedFile) -> It
         yield make_reader(source, schema, rejected)
 
 
-def reader_class(format: str) -> Callable[[InputBytes, Schema | None, RejectedFile], EventReader]:
+def reader_class(format: str) -> type[EventReader]:
     """The reader of a format."""
     if format == "csv":
         from siftcast.files.csv_events import CsvEvents

@@ -1,4 +1,4 @@
-"""Which format the name of a file says: the one table of suffixes, whoever reads or writes.
+"""Which format a file name stands for: the one table of suffixes, for all readers and writers.
 
 `.jsonl`, `.ndjson` and `.json` are all JSON lines. A suffix of compression comes last, as in `events.csv.gz`.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import PurePath
+
+from siftcast.model import DataError
 
 SUFFIXES = {
     ".jsonl": "json", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow", ".orc": "orc",
@@ -24,6 +26,17 @@ def format_of(path: PurePath, formats: Collection[str], packed: Collection[str] 
         suffixes.pop()
     found = SUFFIXES.get(suffixes[-1]) if suffixes else None
     return found if found in formats else None
+
+
+def readable_format(path: PurePath, formats: Collection[str], what: str) -> str:
+    """The format that a name says, plain or in gzip; raises DataError unless it is one in which `what` can be read."""
+    found = format_of(path, formats, (".gz",))
+    if found is None:
+        raise DataError(
+            f"{path}: the name does not say how to read the {what}; "
+            f"it must end in {suffixes_of(formats)}, each also with .gz"
+        )
+    return found
 
 
 def format_named(name: str | None) -> str | None:

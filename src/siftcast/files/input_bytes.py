@@ -2,7 +2,7 @@
 
 gzip is decoded here rather than by the `gzip` module because of what happens at the end of half a file: that
 module raises from inside a buffered read and drops bytes it had already decoded. Here every decoded byte is
-handed on first, and only then the damage is reported.
+passed on first, and only then is the damage reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class InputBytes:
             yield chunk
 
     def _unpacked(self) -> Iterator[bytes]:
-        """The content of all members of a gzip file; raises DataError once everything readable was handed on."""
+        """The content of all members of a gzip file; raises DataError once everything readable was passed on."""
         decoder = None
         for chunk in self._raw():
             rest = chunk

@@ -2,7 +2,7 @@
 
 Arrow reads more than JSON lines, and some of it wrongly. What it may be shown, and what of its answer is believed:
 
-    every line begins with { and ends with }    so no object goes on in the next line, and a row for each line means an
+    every line begins with { and ends with }    so no object spans two lines, and a row for each line means an
                                                 object in each; of the line `null` Arrow makes an empty row, or crashes.
                                                 Blank lines, and spaces around others, are taken away first
     no list begins with null                    such lists come out short (apache/arrow issue 51305)
@@ -10,9 +10,10 @@ Arrow reads more than JSON lines, and some of it wrongly. What it may be shown, 
                                                 column look so. JSON has no timestamps, and a guess that hangs on where
                                                 a block ends is none: such columns are read again as text
     numbers keep their digits                   integers beside decimals become floats; from 2**53 on they may differ.
-                                                NaN and Infinity, which are no JSON, are found in the same way
+                                                NaN and Infinity, which are not JSON, are found in the same way
 
-A column that mixes types, a name that occurs twice in an object and broken JSON are errors of Arrow's, and so nothing.
+A column that mixes types, a name that occurs twice in an object and broken JSON are errors in Arrow: the answer is
+nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import pyarrow.json as pa_json
 from siftcast.files.text_blocks import count_lines, is_utf8
 
 EXACT_MAX = 2**53  # beyond it a float may stand for an integer it is not
-_SPACES = b" \t\r"  # those of JSON: a form feed, which Python strips too, is none
+_SPACES = b" \t\r"  # those of JSON: a form feed, which Python strips, too, is not one
 _LEADING_NULL = re.compile(rb"\[\s*null")
 
 

@@ -1,4 +1,4 @@
-"""Events from JSON Lines: one object a line, blank lines ignored.
+"""Events from JSON Lines: one object per line, blank lines ignored.
 
 Three ways, each for what the one before could not take:
 
@@ -14,35 +14,24 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from siftcast.files.event_blocks import EventBlock, Numbers, Rows, type_name
+from siftcast.files.event_blocks import EventBlock, EventReader, Numbers, Rows, type_name
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.json_blocks import EXACT_MAX, JsonBlocks, inexact_columns
 from siftcast.files.rejections import RejectedFile
 from siftcast.files.schema_coercion import Misfits, fit_table
-from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, read_blocks
+from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, numbered_lines, read_blocks
 from siftcast.model import EventError, Schema, SiftcastError
 from siftcast.model.event import decode_attributes
 
-_BOM = b"\xef\xbb\xbf"
 Lines = list[tuple[int, bytes]]
 
 
-class JsonEvents:
+class JsonEvents(EventReader):
     """A reader of JSON lines, as `EventReader` describes it."""
 
     def __init__(self, source: InputBytes, schema: Schema | None, rejected: RejectedFile) -> None:
-        self.rows_read = 0
-        self._source = source
-        self._schema = schema
-        self._rejected = rejected
+        super().__init__(source, schema, rejected)
         self._tables = JsonBlocks()
-        self._types: dict[str, str] = {}
-
-    def progress(self) -> float:
-        return self._source.position / max(1, self._source.size)
-
-    def column_types(self) -> dict[str, str]:
-        return self._types
 
     def blocks(self) -> Iterator[EventBlock]:
         for block in read_blocks(self._source):
@@ -51,8 +40,6 @@ class JsonEvents:
                 self._rejected.add(block.line, error, block.data)
                 self.rows_read += 1
                 continue
-            if block.line == 1:
-                block = TextBlock(block.data.removeprefix(_BOM), 1)
             events = self._read_block(block)
             if len(events):
                 yield events
@@ -63,7 +50,7 @@ class JsonEvents:
         if table is not None and not inexact_columns(table):
             self.rows_read += table.num_rows
             return self._fit(table, np.arange(first, self.rows_read, dtype=np.int64), block, None)
-        numbered = _numbered_lines(block)
+        numbered = numbered_lines(block)
         self.rows_read += len(numbered)
         places, rows, lines = self._decode(numbered)
         numbers = np.asarray(places, np.int64) + first
@@ -88,13 +75,13 @@ class JsonEvents:
 
     def _fit(self, table: pa.Table, numbers: Numbers, block: TextBlock, lines: Lines | None) -> EventBlock:
         def reject(misfits: Misfits) -> None:
-            numbered = lines or _numbered_lines(block)
+            numbered = lines or numbered_lines(block)
             for place, error in misfits.items():
                 self._rejected.add(numbered[place][0], error, numbered[place][1])
 
         table, numbers = fit_table(table, numbers, self._schema, reject)
         for field in table.schema:
-            self._types.setdefault(field.name, type_name(field.type))
+            self._seen.setdefault(field.name, type_name(field.type))
         return EventBlock(numbers, table)
 
     def _fit_rows(self, rows: Rows, numbers: Numbers, lines: Lines) -> EventBlock:
@@ -118,7 +105,3 @@ def _keeps_digits(name: str, rows: Rows) -> bool:
         value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) <= EXACT_MAX)
         for value in values
     )
-
-
-def _numbered_lines(block: TextBlock) -> Lines:
-    return [(block.line + index, line) for index, line in enumerate(block.data.split(b"\n")) if line.strip()]

@@ -1,13 +1,13 @@
-"""Matches as files: one row a pair of event and subscription, in Parquet, JSONL or CSV.
+"""Matches as files: one row per pair of event and subscription, in Parquet, JSONL or CSV.
 
     event             int64   the place of the event in its file, from 0
     event_id          text    what the events call `event_id`, or `id`; only if they do
     subscription_id   text
     subscriber        text    only if any subscription names one
 
-A file is written under its name with `.partial` at the end and renamed when it is whole, so that half a result
-is never taken for a result. Texts are dictionaries (codes and the distinct texts) until the last moment: a
-subscription that matches a million times is escaped, compressed or looked up once.
+A file is written under its name with `.partial` at the end and renamed when it is complete, so half a result is never
+taken for a result. Texts are dictionaries (codes and the distinct texts) until the last moment: a subscription that
+matches a million times is escaped, compressed or looked up once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class PairFile:
         self.path = path
         self.partial = path.with_name(path.name + ".partial")
         self._sink: PairSink | None = None
-        self._schema: pa.Schema | None = None
         try:
             self._file = pa.OSFile(str(self.partial), "wb")
         except OSError as error:
@@ -69,33 +68,26 @@ class PairFile:
     def write(self, pairs: pa.Table) -> None:
         """Appends pairs; the first table decides which columns the file has."""
         if self._sink is None:
-            self._schema = pairs.schema
             self._sink = _SINKS[format_of(self.path, PAIR_FORMATS) or "parquet"](self._file, pairs.schema)
         self._sink.write(pairs)
 
     def finish(self, schema: pa.Schema) -> None:
         """Completes the file, with the schema given if there was no pair, and gives it its name."""
-        if self._sink is None:
-            self.write(schema.empty_table())
-        self._close()
-        self.partial.replace(self.path)
+        self.keep_partial(schema).replace(self.path)
 
     def keep_partial(self, schema: pa.Schema) -> Path:
         """Completes the file under its temporary name."""
         if self._sink is None:
             self.write(schema.empty_table())
-        self._close()
+        assert self._sink is not None
+        self._sink.close()
+        self._file.close()
         return self.partial
 
     def discard(self) -> None:
         """Gives the file up."""
         self._file.close()
         self.partial.unlink(missing_ok=True)
-
-    def _close(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
-        self._file.close()
 
 
 def pair_schema(*, event_ids: bool, subscribers: bool) -> pa.Schema:

@@ -3,11 +3,11 @@
     input    "events" or "subscriptions"
     code     the stable code of an error of `model.errors`
     reason   for a person: what is wrong, and where
-    source   the row as it came: the line of a text file, or the row of a table; \\xNN is a byte that is no text
+    source   the row as it came: the line of a text file, or the row of a table; \\xNN is a byte that is not text
 
 Spark's dead letters have these fields, and a row refused there has the code and reason it would have here. The file
-is named after the input with `.rejected` at the end. It has one JSON line for each row, with one field more: `line`,
-from 1 (rows of a Parquet file likewise). Here a very long source is cut, which the ellipsis at its end shows.
+is named after the input with `.rejected` at the end. It has one JSON line per row, with one more field: `line`, from
+1 (in a Parquet file, the row). Here a very long source is cut, and ends with an ellipsis.
 
 The file belongs to the run that wrote it: a run without rejections removes the file an earlier one left, so that
 nobody reads yesterday's mistakes as today's.

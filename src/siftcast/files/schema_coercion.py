@@ -1,8 +1,8 @@
-"""A schema applied to a table of events: the same verdicts as `Schema.coerce`, a column at a time.
+"""A schema applied to a table of events: the same verdicts as `Schema.coerce`, one column at a time.
 
 A column that surely fits (it casts without loss and lies inside the domain) is converted by Arrow. Any other
-column of the block is converted value by value by the schema itself, which also words the reasons. So the fast
-way never has to agree with the slow one about a doubtful value, only about the harmless ones.
+column of the block is converted value by value by the schema itself, which also gives the reasons. So the fast path
+never has to agree with the slow one about a doubtful value, only about the harmless ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.files.event_blocks import Numbers
+from siftcast.files.event_blocks import Numbers, kind_of_column
 from siftcast.model import Attribute, Schema, SchemaError
 from siftcast.model.values import microseconds
 
@@ -40,7 +40,7 @@ Misfits = dict[int, SchemaError]
 def fit_table(
     table: pa.Table, numbers: Numbers, schema: Schema | None, reject: Callable[[Misfits], None]
 ) -> tuple[pa.Table, Numbers]:
-    """The events that fit the schema, and their numbers; the rows and errors of the others are handed over."""
+    """The events that fit the schema, and their numbers; the rows and errors of the others are passed on."""
     if schema is None:
         return table, numbers
     table, misfits = coerce_table(table, schema)
@@ -100,7 +100,7 @@ def _convert_safely(column: pa.ChunkedArray, attribute: Attribute) -> pa.Chunked
 def _read_instants(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Texts as instants if all have a zone or none has, and none has more digits than a microsecond; else None.
 
-    Arrow also reads other texts, such as 2024-05-01T10Z, which are no timestamps here: hence the patterns.
+    Arrow also reads other texts, such as 2024-05-01T10Z, which are not timestamps here: hence the patterns.
     """
     for pattern, kind in _INSTANT_TEXTS:
         if pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py():
@@ -112,16 +112,9 @@ def _read_instants(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _same_kind(kind: Any, attribute: Attribute) -> bool:
-    types = pa.types
-    if types.is_null(kind):
-        return True
-    if attribute.type in ("int", "float"):
-        return bool(types.is_integer(kind) or types.is_floating(kind))
-    if attribute.type == "string":
-        return bool(types.is_string(kind) or types.is_large_string(kind))
-    if attribute.type == "bool":
-        return bool(types.is_boolean(kind))
-    return bool(types.is_timestamp(kind))
+    if pa.types.is_date(kind):
+        return False
+    return bool(pa.types.is_null(kind)) or kind_of_column(kind) is attribute.kind
 
 
 def _inside_domain(column: pa.ChunkedArray, attribute: Attribute) -> bool:

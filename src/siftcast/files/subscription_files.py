@@ -1,7 +1,7 @@
 """Subscriptions from JSONL, CSV or Parquet, one by one, each either good or with the error that refuses it.
 
 The fields are `id`, `filter` and optionally `dialect`, `subscriber`, `delay_ms_max`, in every format. Generated
-workloads say in a column `hot_spot` where a subscription came from; that is no part of a subscription and is left
+workloads say in a column `hot_spot` where a subscription came from; that is not part of a subscription and is left
 out here. Any other unknown field refuses the row, because it is most likely a known one misspelt.
 """
 
@@ -15,10 +15,18 @@ from typing import Any
 import msgspec
 
 from siftcast.files.csv_rows import read_cells
-from siftcast.files.formats import format_of, suffixes_of
+from siftcast.files.formats import readable_format
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
-from siftcast.files.text_blocks import LINE_BYTES_MAX, TextBlock, cut_csv, cut_lines, read_blocks, split_csv
+from siftcast.files.text_blocks import (
+    LINE_BYTES_MAX,
+    TextBlock,
+    cut_csv,
+    cut_lines,
+    numbered_lines,
+    numbered_rows,
+    read_blocks,
+)
 from siftcast.model import DataError, Schema, SiftcastError, Subscription, SubscriptionError
 from siftcast.model.json_objects import decode_object
 
@@ -38,13 +46,7 @@ class Entry:
 
 def subscription_format(path: Path) -> str:
     """The format that the name says; raises DataError unless it is one that can be read."""
-    found = format_of(path, SUBSCRIPTION_FORMATS, (".gz",))
-    if found is None:
-        raise DataError(
-            f"{path}: the name does not say how to read the subscriptions; "
-            f"it must end in {suffixes_of(SUBSCRIPTION_FORMATS)}, each also with .gz"
-        )
-    return found
+    return readable_format(path, SUBSCRIPTION_FORMATS, "subscriptions")
 
 
 def parse_subscriptions(path: Path, schema: Schema | None = None) -> Iterator[Entry]:
@@ -102,10 +104,8 @@ def _json_rows(blocks: Iterable[TextBlock]) -> Iterator[Row]:
         if block.overlong:
             yield block.line, block.data, _overlong()
             continue
-        for index, line in enumerate(block.data.split(b"\n")):
-            text = line.removeprefix(b"\xef\xbb\xbf") if block.line + index == 1 else line
-            if text.strip():
-                yield block.line + index, line, _json_fields(text)
+        for number, line in numbered_lines(block):
+            yield number, line, _json_fields(line)
 
 
 def _json_fields(text: bytes) -> dict[str, Any] | SiftcastError:
@@ -121,18 +121,16 @@ def _csv_rows(blocks: Iterable[TextBlock], path: Path) -> Iterator[Row]:
         if block.overlong:
             yield block.line, block.data, _overlong()
             continue
-        line = block.line
-        for raw in split_csv(block.data):
+        for number, raw in numbered_rows(block):
             if not names:
                 names = _csv_names(raw, path)
             elif raw.strip():
-                yield line, raw, _csv_fields(raw, names)
-            line += 1 + raw.count(b"\n")
+                yield number, raw, _csv_fields(raw, names)
 
 
 def _csv_names(raw: bytes, path: Path) -> list[str]:
     try:
-        names = read_cells(raw.removeprefix(b"\xef\xbb\xbf"), None, SubscriptionError)
+        names = read_cells(raw, None, SubscriptionError)
     except SubscriptionError:
         names = []
     if "id" not in names or "filter" not in names:

@@ -1,7 +1,7 @@
-"""Events from Parquet and Arrow files, whose columns have types already.
+"""Events from Parquet and Arrow files, whose columns already have types.
 
-They are taken as they are, but for instants in nanoseconds: the model knows microseconds, so they are cut to
-these. A file inside gzip is unpacked to a temporary one first, because both formats are read from their ends.
+They are used unchanged, except for instants in nanoseconds: the model knows microseconds, so they are cut to these. A
+file inside gzip is unpacked to a temporary one first, because both formats are read from their ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from siftcast.files.event_blocks import EventBlock, type_name
+from siftcast.files.event_blocks import EventBlock, EventReader, type_name
 from siftcast.files.formats import format_of
 from siftcast.files.input_bytes import InputBytes
 from siftcast.files.rejections import RejectedFile
@@ -25,22 +25,15 @@ from siftcast.model import DataError, Schema
 ROWS_PER_BLOCK = 65_536
 
 
-class TableEvents:
+class TableEvents(EventReader):
     """A reader of `.parquet` and `.arrow` files, as `EventReader` describes it."""
 
     def __init__(self, source: InputBytes, schema: Schema | None, rejected: RejectedFile) -> None:
-        self.rows_read = 0
+        super().__init__(source, schema, rejected)
         self._rows_total = 1
-        self._source = source
-        self._schema = schema
-        self._rejected = rejected
-        self._types: dict[str, str] = {}
 
     def progress(self) -> float:
         return self.rows_read / max(1, self._rows_total)
-
-    def column_types(self) -> dict[str, str]:
-        return self._types
 
     def blocks(self) -> Iterator[EventBlock]:
         with open_batches(self._source) as (rows_total, batches):
@@ -55,7 +48,7 @@ class TableEvents:
         self.rows_read += table.num_rows
         table = _in_microseconds(table)
         for field in table.schema:
-            self._types.setdefault(field.name, type_name(field.type))
+            self._seen.setdefault(field.name, type_name(field.type))
 
         def reject(misfits: Misfits) -> None:
             for row, error in misfits.items():
@@ -67,7 +60,7 @@ class TableEvents:
 
 @contextmanager
 def open_batches(source: InputBytes) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """The number of rows of a Parquet or Arrow file, and its batches; raises DataError if it is none."""
+    """The number of rows of a Parquet or Arrow file, and its batches; raises DataError if it is not one."""
     path = source.path
     with tempfile.TemporaryFile() as unpacked:
         file: Any = str(path)

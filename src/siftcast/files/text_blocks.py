@@ -1,13 +1,13 @@
 """Bytes as blocks of whole lines, with line numbers: the unit in which text files are read.
 
-A block is handed to a C++ parser as it is, and only a block with something wrong in it is taken apart line by
-line. For CSV a "line" may contain line breaks inside quotes, so the place of the cut depends on the format:
+A block goes to a C++ parser as a whole, and only a block with something wrong in it is taken apart line by line. For
+CSV a "line" may contain line breaks inside quotes, so the place of the cut depends on the format:
 
     … ,"two\\n  lines",3\\n   4,"five\\n …          a block may be cut here ↑ only, since the last quote is open
 
-A line (or a quoted field that never ends) longer than 16 MiB is not read further: its beginning is handed on
-as a block marked `overlong`, for the caller to reject, and reading goes on after the next line break. One stray
-quote thus costs one row, not the rest of the file.
+A line (or a quoted field that never ends) longer than 16 MiB is not read further: its beginning is passed on as a
+block marked `overlong`, for the caller to reject, and reading resumes after the next line break. One stray quote thus
+costs one row, not the rest of the file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 BLOCK_BYTES = 4 << 20
 LINE_BYTES_MAX = 16 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A quoted field opens at the start of a field only; a doubled quote inside stands for one.
 _QUOTED = re.compile(rb'(?:(?<=[,\n\r])|\A)"[^"]*(?:""[^"]*)*("|\Z)')
 
@@ -28,7 +29,7 @@ Cut = Callable[[bytes], int]
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Whole lines, each with its line break; `line` is the number of the first, from 1."""
+    """Whole lines, each with its line break; `line` is the number of the first, from 1. It has no byte order mark."""
 
     data: bytes
     line: int
@@ -86,13 +87,26 @@ def split_csv(data: bytes) -> list[bytes]:
     return rows[:-1]
 
 
-def read_blocks(chunks: Iterable[bytes], cut: Cut = cut_lines, block_bytes: int = BLOCK_BYTES) -> Iterator[TextBlock]:
-    """Blocks of about `block_bytes`; whatever came before an error in the chunks is handed on before the error."""
+def numbered_rows(block: TextBlock) -> Iterator[tuple[int, bytes]]:
+    """The rows of a block of CSV, empty ones too, with the number of the line on which each begins."""
+    line = block.line
+    for row in split_csv(block.data):
+        yield line, row
+        line += 1 + row.count(b"\n")
+
+
+def numbered_lines(block: TextBlock) -> list[tuple[int, bytes]]:
+    """The lines of a block that are not blank, with their numbers."""
+    return [(block.line + index, line) for index, line in enumerate(block.data.split(b"\n")) if line.strip()]
+
+
+def read_blocks(chunks: Iterable[bytes], cut: Cut = cut_lines) -> Iterator[TextBlock]:
+    """Blocks of about BLOCK_BYTES; whatever came before an error in the chunks is handed on before the error."""
     cutter = _Cutter(cut)
     try:
         for chunk in chunks:
             cutter.rest += chunk
-            if len(cutter.rest) >= block_bytes:
+            if len(cutter.rest) >= BLOCK_BYTES:
                 yield from cutter.take()
     except Exception:
         yield from cutter.take()  # whole lines only: where the error cut a line, half of it is not a row
@@ -101,7 +115,7 @@ def read_blocks(chunks: Iterable[bytes], cut: Cut = cut_lines, block_bytes: int 
 
 
 class _Cutter:
-    """What was read and not yet handed on, and the number of its first line."""
+    """What was read and not yet passed on, and the number of its first line."""
 
     def __init__(self, cut: Cut) -> None:
         self.rest = b""
@@ -128,7 +142,8 @@ class _Cutter:
             yield self._part(end) if end else self._give_up()
 
     def _part(self, end: int, overlong: bool = False) -> TextBlock:
-        block = TextBlock(self.rest[:end], self._line, overlong)
+        data = self.rest[:end]
+        block = TextBlock(data.removeprefix(_BYTE_ORDER_MARK) if self._line == 1 else data, self._line, overlong)
         self._line += count_lines(block.data)
         self.rest = self.rest[end:]
         return block

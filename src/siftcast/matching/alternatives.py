@@ -20,10 +20,10 @@ timestamps below 2^53 in magnitude, strings of up to 6 bytes. Open ends move to 
 bound is closed, and its box left undecided, to be verified on the event by `Filter.matches`. So are boxes with
 residue, inexact hulls, bounds that are NaN, and several ranges for one attribute, of which the hull is kept.
 
-Rejected: one box for each range of an IN list, which makes boxes of the product of all lists; and one for each
-range of `x != 5`, which doubles the rows of an index to save few verifications.
+Rejected: one box per range of an IN list, which makes as many boxes as the product of all lists; and one per range of
+`x != 5`, which doubles the rows of an index to save few verifications.
 
-Cost: that of the normal form, about 20 µs for each attribute of a filter.
+Cost: that of the normal form, about 20 µs per attribute of a filter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from siftcast.model.values import Kind, kind_of, microseconds, normalise
 Axis = tuple[Path, Kind | None]
 Bounds = tuple[float, float]
 
-HUGE = float_info.max  # the outermost place of a value; the infinities are left to whoever needs "no value"
+HUGE = float_info.max  # the outermost place of a value; the infinities are free to mean "no value"
 _EXACT_BELOW = 2**53
 _CODE_BYTES = 6  # 257^6 < 2^53: the codes of strings are integers that a float64 holds exactly
 _PRESENCES: dict[Presence, Bounds] = {Presence.NULL: (0.0, 0.0), Presence.PRESENT: (1.0, 1.0)}

@@ -1,7 +1,7 @@
 """Tables as users have them: Arrow's own, and those of any library that hands them over as Arrow.
 
 pandas, polars, DuckDB and others give their tables through Arrow's stream interface (`__arrow_c_stream__`), mostly
-without a copy, so that a frame can be matched as it is. NaN in a pandas frame is null, as pandas means it.
+without a copy, so a frame can be matched directly. NaN in a pandas frame is null, as pandas means it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Timestamps and dates of Arrow tables as the model has them: microseconds in UTC, within the years 1 to 9999.
 
-Arrow counts in 64 bits from seconds to nanoseconds, which reaches from 1970 to beyond the end of the sun on one side
-and is finer than Python's clock on the other. A moment that Python has no datetime for has no value here: it is null,
-for every engine alike.
+Arrow counts in 64 bits from seconds to nanoseconds: seconds reach beyond the end of the sun, and nanoseconds are
+finer than Python's clock. A moment that Python has no datetime for has no value here: it is null, for every engine
+alike.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _in_range(array: pa.Array) -> pa.Array:
 
 
 def column_in_microseconds(array: pa.Array) -> pa.Array:
-    """One column likewise."""
+    """The same for one column."""
     kind = array.type
     if pa.types.is_struct(kind):
         return _with_fields(array, column_in_microseconds)

@@ -1,8 +1,8 @@
 """How many events the next call of a matcher takes, judged by the call before.
 
-Enough that a fast engine is not held up by the cost of a call; so few that a slow one shows progress and hears an
-interrupt several times a second; and never so many that their pairs fill the memory: a thousand events may match
-nothing, or a thousand million.
+Enough that a fast engine is not held up by the cost of a call; so few that a slow one shows progress and notices an
+interrupt several times per second; and never so many that their pairs fill the memory: a thousand events may match
+nothing, or have a thousand million matches.
 """
 
 from __future__ import annotations

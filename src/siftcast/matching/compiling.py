@@ -1,8 +1,8 @@
 """Compiled loops: how they are declared and kept on disk.
 
 Numba compiles a kernel when it is first called and keeps the machine code beside the package, or in the user's cache
-folder where the package cannot be written. Only the first use on a machine is slow, and nobody need wait for it: see
-`warming`.
+folder where the package cannot be written. Only the first use on a machine is slow, and nobody has to wait for it:
+see `warming`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba import types
 F = TypeVar("F", bound=Callable[..., Any])
 _njit: Callable[..., Any] = numba.njit
 _plain: Callable[[Any], Any] = types.unliteral
-kernels: list[Any] = []  # all that are declared, for whoever asks what was compiled
+kernels: list[Any] = []  # all that are declared, to say what was compiled
 
 
 def kernel(function: F) -> F:
@@ -32,7 +32,7 @@ def brief_kernel(function: F) -> F:
 def piece(function: F) -> F:
     """A part of kernels that is compiled with them, as a function of its own, and that nothing else calls.
 
-    So it needs no way in from Python. Numba would compile it anew for every constant it is called with, and for what
+    So it needs no way in from Python. Numba would compile it again for every constant it is called with, and for what
     a variable looks like before its loop has been read to the end: a fifth of all compiling.
     """
     made = _njit(boundscheck=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)

@@ -78,8 +78,7 @@ def _betweens() -> st.SearchStrategy[Predicate]:
     )  # fmt: skip
 
 
-def _memberships() -> st.SearchStrategy[Predicate]:
-    options = _alike.flatmap(lambda pool: st.lists(st.sampled_from([*pool, None]), min_size=1, max_size=6))
+def _memberships(options: st.SearchStrategy[list[Value | None]]) -> st.SearchStrategy[Predicate]:
     return st.builds(
         lambda reference, chosen, negated: In(reference, tuple(map(Literal, chosen)), negated),
         references, options, st.booleans(),
@@ -95,15 +94,10 @@ _FILLERS: list[list[Value]] = [
 ]
 
 
-def _long_memberships() -> st.SearchStrategy[Predicate]:
-    pools = st.sampled_from(list(zip(_POOLS, _FILLERS, strict=True)))
-    options = pools.flatmap(
-        lambda pair: st.lists(st.sampled_from([*pair[0], None]), max_size=6).map(lambda some: [*pair[1], *some])
-    )
-    return st.builds(
-        lambda reference, chosen, negated: In(reference, tuple(map(Literal, chosen)), negated),
-        references, options, st.booleans(),
-    )  # fmt: skip
+_few_options = _alike.flatmap(lambda pool: st.lists(st.sampled_from([*pool, None]), min_size=1, max_size=6))
+_many_options = st.sampled_from(list(zip(_POOLS, _FILLERS, strict=True))).flatmap(
+    lambda pair: st.lists(st.sampled_from([*pair[0], None]), max_size=6).map(lambda some: [*pair[1], *some])
+)
 
 
 leaves: st.SearchStrategy[Predicate] = st.one_of(
@@ -112,8 +106,8 @@ leaves: st.SearchStrategy[Predicate] = st.one_of(
     st.builds(Comparison, _operators, literals, references),
     st.builds(Comparison, _operators, references, references),
     _betweens(),
-    _memberships(),
-    _long_memberships(),
+    _memberships(_few_options),
+    _memberships(_many_options),
     st.builds(Like, references, st.sampled_from(PATTERNS).map(LikePattern), st.booleans()),
     st.builds(IsNull, references, st.booleans()),
     references,
@@ -348,25 +342,25 @@ def outcome(matcher: Matcher, operation: str, id: object, filter_: object) -> st
     """Does an operation and says how it ended."""
     assert isinstance(id, str)
     try:
-        if operation == "add":
-            assert isinstance(filter_, Filter)
-            matcher.add(id, filter_)
-        elif operation == "replace":
-            assert isinstance(filter_, Filter)
-            matcher.replace(id, filter_)
-        else:
+        if operation == "remove":
             matcher.remove(id)
+        else:
+            assert isinstance(filter_, Filter)
+            (matcher.add if operation == "add" else matcher.replace)(id, filter_)
     except SubscriptionError as error:
         return error.code
     return "done"
 
 
 def check_event(ours: Matcher, oracle: Matcher, event: dict[str, object]) -> None:
-    """One event gives the same ids in the same order, and the same answer to "any?"."""
+    """One event gives the same ids in the same order, the same answer to "any?", and as many as a limit allows."""
     expected = oracle.match(event)
     assert ours.match(event) == expected
     assert ours.match_any(event) == bool(expected)
-    assert len(ours.match(event, 2)) == min(2, len(expected))
+    for limit in (0, 1, 2, len(expected), len(expected) + 1):
+        some = ours.match(event, limit)
+        assert len(some) == len(set(some)) == min(limit, len(expected))
+        assert set(some) <= set(expected)
 
 
 def check_table(ours: Matcher, oracle: Matcher, table: object) -> None:

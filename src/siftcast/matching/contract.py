@@ -32,8 +32,8 @@ class BatchResult:
     """The matches of many events: `codes[offsets[i]:offsets[i + 1]]` belong to event i.
 
     A code is an index into the parts of `slots`, one after the other. An engine that works on positions of its own
-    may thus answer with positions, and the translation to ids is done once for a part, not once for a match: as
-    long as an engine returns the same array for a part, the matcher reuses the ids it looked up for it.
+    may thus answer with positions, and the translation to ids is done once per part, not once per match: as long as
+    an engine returns the same array for a part, the matcher reuses the ids it looked up for it.
     """
 
     codes: Int32Array
@@ -43,7 +43,7 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An interval on one attribute for each of many subscriptions, both ends included.
+    """Intervals on one attribute, one for each of many subscriptions, both ends included.
 
     A null end is open; where both are null the attribute is free.
     """
@@ -92,7 +92,7 @@ class OneByOne(BulkLoader):
 
 
 def filters_of(bounds: Sequence[Bounds], count: int) -> list[Filter]:
-    """Columns of intervals as filters, one a row; a row without any interval matches everything."""
+    """Columns of intervals as filters, one per row; a row without any interval matches everything."""
     terms: list[list[Predicate]] = [[] for _ in range(count)]
     for column in bounds:
         reference = Reference(column.path)

@@ -10,8 +10,8 @@ A subscription whose count is still zero in the end matches. An axis on which th
 violation for every row that asks for one.
 
 Violated rather than satisfied predicates are counted: the paper prints no pseudocode, but its times fall from 489
-to 253 µs as the share of matching subscriptions grows from 5 to 20 %, and violations fall with it, by 39 % where
-five attributes share the density evenly. (Counting satisfied ones, as Siena does, its times would rise.)
+to 253 µs as the match rate grows from 5 to 20 %, and violations fall with it, by 39 % where five attributes
+contribute equally. (Counting satisfied ones, as Siena does, its times would rise.)
 
 The three forms: find-all; up-to-n; exists, which is up-to-1. No count is final before the last axis, so the
 latter two save only the verifying and reporting, not the counting. This is why the paper gains more from lookup
@@ -20,7 +20,7 @@ reuse here than with the k-d tree.
 Invariants. Rows below `_indexed` stand in the sorted lists; younger rows are compared one by one, and taken into
 the lists once they are more than an eighth of all. Dead rows count as violated once, until the next rebuild.
 
-Cost of an event: O(violated predicates + axes · log rows + rows). A rebuild sorts every list. Rejected: counting
+Cost per event: O(violated predicates + axes · log rows + rows). A rebuild sorts every list. Rejected: counting
 by `counts[rows] += 1` list by list, which NumPy does in three passes (1.4 to 3 times slower than one `bincount`
 over all lists); keeping lists sorted under single additions, which moves half of every list.
 """

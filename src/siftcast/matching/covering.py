@@ -1,7 +1,8 @@
 """Which of many filters cover a given one, and which it covers, without asking each of them.
 
 `Filter.covers` compares two filters in some µs; a broker that asks it of every filter it knows, for every filter that
-comes, is quadratic. The index answers both questions as if each had been asked (tested so), from few candidates.
+comes, is quadratic. The index answers both questions as if each filter had been asked (a test compares them), from
+few candidates.
 
 `covers` says yes only if each alternative of the one fits into an exact alternative of the other. So an alternative
 that is to be wider than another *asks* something of it, and every alternative *offers* some things:
@@ -17,13 +18,13 @@ or nothing.
     covering(N)      askers of what N offers, and the unasking      whose boxes hold N's box          verified
     covered_by(W)    offerers of what W asks for, or all            whose boxes lie in W's box        verified
 
-Boxes are those of `alternatives`, compared by `nested_boxes`. Three cases have ways of their own: a filter that matches
+Boxes are those of `alternatives`, compared by `nested_boxes`. Three cases are special: a filter that matches
 nothing is covered by all; one whose normal form is only a hull is covered by its equal; and what is covered must be so
 in every alternative, hence one of them, the first, is enough to be found by.
 
 Invariants. Rows are numbered in the order in which filters came, and answers keep it. Removed rows stay in the piles
-until they are more than half of all, and then everything is built anew. Cost: a few dozen µs to add or to ask, what
-fits one more µs each; a list of values has an entry for each value. A few kB a filter, its normal form included.
+until they are more than half of all; then everything is built again. Cost: a few dozen µs to add or to ask, and one
+µs for each filter found; a list of values has one entry per value. A few kB per filter, including its normal form.
 Rejected: a `Matcher` of the filters, asked with an event that the other filter matches. Such an event is not known
 where there is residue; and a matcher compiles first, and stages additions, which here come between questions.
 """
@@ -46,7 +47,7 @@ from siftcast.model.normal_form import Conjunction, Presence, Within
 Key = Hashable
 _REMEMBERED_MAX = 16_384
 _SMALL = 64  # rows of a pile below which they are looked at together with those of others
-_DEAD_MIN = 64  # removed rows that are not worth building anew
+_DEAD_MIN = 64  # removed rows that are not worth building again
 
 
 class CoveringIndex:

@@ -6,16 +6,16 @@ a box over d axes is a point in 2d dimensions, and an event asks for all points 
     2 <= x <= 5  is the row    (2, -5)                    row <= query in every column: the event is in the box
     x = 3        is the query  (3, -3)                    2 <= 3 and -5 <= -3
 
-No bound and no value need no cases of their own: a row that does not constrain an axis holds -inf in both its
-columns, and so does the query of an event without a value there. Rows that ask nothing are then satisfied, and
-rows that ask anything (their ends are finite) are not.
+A missing bound or value needs no special case: a row that does not constrain an axis holds -inf in both its columns,
+and so does the query of an event without a value there. Rows that ask nothing are then satisfied, and rows that ask
+anything (their ends are finite) are not.
 
 Invariants. A row belongs to one slot; a filter of several alternatives has several rows. Filters wait unsplit
 until `absorb`. Removal marks rows as dead, and they stay where they are until `keep` drops them: positions of
 rows change in `keep` alone. The table knows at most AXES_MAX axes: bounds on further ones are dropped and their
-boxes verified, so that the table has no more than 4 KiB a row whatever attributes filters name.
+boxes verified, so the table has no more than 4 KiB per row, whatever attributes filters name.
 
-Cost: 16 bytes a row and axis, all axes for each row. Rejected: sparse rows, which suit filters that each name a
+Cost: 16 bytes per row and axis, all axes for each row. Rejected: sparse rows, which suit filters that each name a
 few of very many attributes; there neither published matcher is a good choice, and both read dense rows faster.
 """
 

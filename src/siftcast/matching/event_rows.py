@@ -1,10 +1,10 @@
-"""The rows of an Arrow table as Python dicts, for whatever must look at one event at a time.
+"""The rows of an Arrow table as Python dicts, for code that must look at one event at a time.
 
-Only the columns that filters name are looked at: what is in the others may be large, or nothing that Python can hold.
+Only the columns that filters name are read: the others may be large, or hold values that Python cannot.
 Timestamps finer than a microsecond are cut to it first: that is the resolution of Siftcast (and of Python), and Arrow
 would otherwise need pandas to hand them over. A cell that Python cannot hold at all (a list with a moment beyond the
-year 9999) is there, and compares with nothing. A column of texts that are no UTF-8 is refused, since some of its cells
-would silently match nothing.
+year 9999) is present, and compares with nothing. A column of texts that are not UTF-8 is refused, since some of its
+cells would silently match nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from siftcast.model.template import Template
 
 
 class NotTextError(DataError):
-    """A column of texts holds bytes that are none."""
+    """A column of texts holds bytes that are not UTF-8."""
 
 
 _UNREAD = (pa.ArrowException, ValueError, OverflowError, TypeError, ImportError)
@@ -57,7 +57,7 @@ def event_rows(table: pa.Table) -> list[dict[str, object]]:
 
 
 def cells_of(array: pa.Array | pa.ChunkedArray) -> list[object]:
-    """The cells of a column as Python values; raises NotTextError for texts that are none."""
+    """The cells of a column as Python values; raises NotTextError for texts that are not UTF-8."""
     try:
         cells: list[object] = array.to_pylist()
         return cells

@@ -20,12 +20,12 @@ Invariants. Within a subtree, points on the left are at most, points on the righ
 dimension; ties may lie on both sides, which lets any set of points be halved. The nodes are the rows of the table,
 in preorder after a rebuild, so that a search reads memory mostly forwards; row 0 is the root. Removed points stay
 as planes and are not reported. The tree is rebuilt once points inserted since the last time exceed a quarter of
-all, or dead ones a half: balance by weight, at amortised O(log² n) a change.
+all, or dead ones a half: balance by weight, at amortised O(log² n) per change.
 
-Cost: O(n^(1 - 1/2d) + matches) nodes in theory, far from all of them in practice while ranges are narrow; each node
-costs a comparison, and one for each dimension until one fails if its plane does not exclude it. Rejected: pure
-Python (60 times slower); buckets of points in the leaves (faster, but no longer the published tree, and insertion
-needs splits); rebuilding only unbalanced subtrees (scapegoat trees), dearer in code than in time saved here.
+Cost: O(n^(1 - 1/2d) + matches) nodes in theory, far from all of them in practice while ranges are narrow. Each node
+costs one comparison and, if its plane does not exclude it, one per dimension until one fails. Rejected: pure Python
+(60 times slower); buckets of points in the leaves (faster, but no longer the published tree, and insertion needs
+splits); rebuilding only unbalanced subtrees (scapegoat trees), which costs more code than the time it saves.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 It owns what is the same for every engine: ids, the order of addition, the check against a schema, results as
 Arrow lists, and the saved form. The engine below only knows slots (see `contract`).
 
-Threads may match and change it at once. Changes take a lock; matches take none. An answer holds every subscription
-that was there all the while and that the event satisfies; one that comes or goes meanwhile may be in it or not, one
-whose filter is replaced is judged by the old filter or by the new one. How that works without a lock: see `slots`.
+Several threads may match and change it at the same time. Changes take a lock; matches take none. An answer holds
+every subscription that the event satisfies and that was there throughout. One that is added or removed meanwhile may
+or may not be in it; one whose filter is replaced is judged by the old filter or the new one. `slots` says how that
+works without a lock.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
 
 RESULT_TYPE = pa.list_(pa.dictionary(pa.int32(), pa.string()))
-_MAGIC = b"siftcast-matcher-5\n"
+_MAGIC = b"siftcast-matcher-6\n"
 _LIST_MAX = 2**31 - 1  # what the 32-bit offsets of one Arrow list chunk can count
 
 
@@ -268,7 +269,7 @@ class Matcher:
         return filter_
 
     def _dictionary_for(self, parts: tuple[Int32Array, ...]) -> pa.Array:
-        """The ids behind an engine's codes, looked up anew only for parts that are new.
+        """The ids behind an engine's codes, looked up again only for parts that are new.
 
         A slot that was freed since may have another's id there; no match refers to it any more.
         """

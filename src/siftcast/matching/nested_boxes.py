@@ -6,16 +6,15 @@ A box is a point in 2d dimensions, (low, -high) for each axis, and -inf in both 
     2 <= x <= 5                (2, -5)                  holds 3 <= x <= 4, since 2 <= 3 and -5 <= -4
     2 <= x <= 5 AND y = 1      (2, -5, 1, -1)           lies in 2 <= x <= 5, whose point is (2, -5, -inf, -inf)
 
-So holding and being held are the same search with the comparison turned round. A `Pile` is some rows of the table,
-those that a question is about. A small pile is looked through as it is. A large one is kept in blocks of rows that lie
-close together (halved by one dimension after the other, as a k-d tree does), with the least and greatest point of
-each; a block is opened only if those two allow it.
+So holding and being held are the same search with the comparison reversed. A `Pile` is some rows of the table, those
+that a question is about. A small pile is searched row by row. A large one is kept in blocks of rows that lie close
+together (halved by one dimension after the other, as a k-d tree does), with the least and greatest point of each; a
+block is opened only if those two allow it.
 
-Cost: 16 bytes a row and axis, of which there are at most AXES_MAX; bounds on further ones are not looked at, so that
-answers are candidates, never too few. A search of a large pile takes a comparison for each block and column, and opens
-few blocks. A pile is put in order again when it has grown by a quarter: O(log² n) for each row of it, all told.
-Rejected: the k-d tree of `kd_tree`, whose search is compiled. A router asks this before its first event, and must not
-wait for a compiler.
+Cost: 16 bytes per row and axis, of which there are at most AXES_MAX; bounds on further axes are ignored, so answers
+are candidates, never too few. A search of a large pile takes one comparison per block and column, and opens few
+blocks. A pile is sorted again when it has grown by a quarter: O(log² n) per row in total. Rejected: the k-d tree of
+`kd_tree`, whose search is compiled. A router asks this before its first event, and must not wait for a compiler.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from siftcast.matching.alternatives import Axis, Bounds
 AXES_MAX = 64
 BLOCK = 128
 ORDERED_MIN = 8 * BLOCK  # rows below which looking at all of them is as fast
-FEW = 32  # candidates not worth a further column: whoever asks looks at each of them anyway
+FEW = 32  # candidates not worth a further column: the caller looks at each of them anyway
 
 Sought = Literal["holding", "held"]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -97,7 +96,7 @@ class BoxTable:
 
 
 class Pile:
-    """Some rows of a table, in ascending order; whoever has more appends to `rows`."""
+    """Some rows of a table, in ascending order; append to `rows` to add more."""
 
     __slots__ = ("_blocks", "_greatest", "_least", "_ordered", "rows")
 

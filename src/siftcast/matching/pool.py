@@ -2,20 +2,20 @@
 
 Five hundred simulated brokers hold a million routing entries between them, but only some thousand different
 subscriptions, and an event passes hundreds of brokers unchanged. So each filter is indexed once, however many ids it
-stands behind, an event is matched once, and the result is a bit mask, a bit for each subscription; a table is a bit
-mask as well, and asking it is one AND.
+has, and an event is matched once. The result is a bit mask with one bit per subscription. A table is a bit mask as
+well, and asking it is one AND.
 
     event ──▶ engine ──▶ 0 1 1 0 1 0 0 …        matched once, remembered for the last events
               table A    0 1 0 0 0 0 0 …  AND   any bit left?
               table B    0 0 0 0 0 1 1 …  AND
 
 Python's integers are the masks: an AND of 10,000 bits takes a tenth of a microsecond. Listing what is left takes
-longer, so for small tables, as those of a broker's own subscribers are, the matches are dealt out to their holders at
-once. The answers are those of a `Matcher` for each table (tested so), except that ids come in an order of the pool's. A
-table has an id once, but while a subscription is being replaced some tables hold its old filter and some its new one.
-Cost: N / 8 bytes a table, whatever it holds; one match an event.
+longer, so for small tables, such as those of a broker's own subscribers, the matches are assigned to their holders at
+once. The answers are those of one `Matcher` per table (a test compares them), except that ids come in the pool's own
+order. A table has an id once, but while a subscription is being replaced some tables hold its old filter and some its
+new one. Cost: N / 8 bytes per table, whatever it holds; one match per event.
 
-Rejected: one engine for each table, which costs 400 bytes for each of the million entries and a match for each table.
+Rejected: one engine per table, which costs 400 bytes for each of the million entries and one match per table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FEW = 64
 class _Answer(NamedTuple):
     """What an event satisfies, whoever holds it."""
 
-    event: Event  # held, so that its identity is not used again
+    event: Event  # held, so that its identity is not reused
     mask: int
     dealt: dict[PooledTable, list[str]]  # to small tables, as they were
     made_at: int  # by the pool's count of changes of small tables

@@ -1,4 +1,4 @@
-"""The engines by name. An engine is imported when it is first asked for, since some are dear to import."""
+"""The engines by name. An engine is imported when it is first used, since some take long to import."""
 
 from __future__ import annotations
 

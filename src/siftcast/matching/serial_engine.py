@@ -1,7 +1,7 @@
 """An engine that does one thing at a time, for those that cannot be changed while they match.
 
-The published engines sort, rebuild and count while they search, as their papers have it. Behind this, matches and
-changes from several threads wait for each other, and every answer is right; one thread loses 0.1 µs a call.
+The published engines sort, rebuild and count while they search, as in their papers. Behind this lock, matches and
+changes from several threads wait for each other, and every answer is right; one thread loses 0.1 µs per call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What engines share that keep their filters: batches answered row by row, and a saved form made of texts."""
+"""What engines that keep their filters share: batches answered row by row, and a saved form made of texts."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Which id has which slot, and in which order the ids came.
 
-Slots are small integers, used again after removal, so that engines can keep arrays by slot that do not grow while
-subscriptions come and go.
+Slots are small integers, reused after removal, so that arrays indexed by slot do not grow while subscriptions come
+and go.
 
-Whoever matches takes no lock. He notes `sequence`, asks the engine for slots and then for their ids; if the sequence is
-still the same, no slot has been given to another id meanwhile. If not, `ids_before` leaves out the slots that were: the
-subscription he met there has gone, or has come, while he was matching, so he may miss it. For that, a freed slot keeps
-its id until it is given away, and giving it away raises the sequence first, sets the order next and the id last.
+A match takes no lock. It notes `sequence`, asks the engine for slots and then looks up their ids. If the sequence is
+still the same, no slot has been given to another id meanwhile. If not, `ids_before` leaves out the slots that were
+given away: the subscription found there was removed or added during the match, so the match may miss it. For that, a
+freed slot keeps its id until it is given away, and giving it away raises the sequence first, sets the order next and
+the id last.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class SlotTable:
         return added
 
     def note_replacement(self) -> None:
-        """Lets whoever is matching know that something changed under a slot that kept its id."""
+        """Lets a running match know that something changed under a slot that kept its id."""
         self.replacements += 1
         self.sequence += 1
 

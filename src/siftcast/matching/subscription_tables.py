@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from siftcast.matching.arrow_times import has_out_of_range
 from siftcast.matching.contract import Bounds
 from siftcast.model import DataError, Filter, Schema, SiftcastError
+from siftcast.model.values import Kind
 
 CHUNK_ROWS = 65_536
 _OTHER_COLUMNS = ("id", "subscriber", "delay_ms_max")
@@ -103,11 +104,7 @@ def _whole(column: pa.ChunkedArray, name: str) -> pa.Array:
         kind = array.type
     if pa.types.is_floating(kind) and np.isnan(pc.fill_null(array, 0).to_numpy(zero_copy_only=False)).any():
         raise DataError(f"the column '{name}' has NaN, which no value can be compared with; use null for an open end")
-    comparable = (
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-        or pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    )  # fmt: skip
-    if not comparable:
+    if _kind_of(kind) is None:
         raise DataError(f"the column '{name}' is of type {kind}; bounds are numbers, strings, booleans or timestamps")
     if pa.types.is_timestamp(kind) and has_out_of_range(array):
         raise DataError(f"the column '{name}' has a timestamp beyond the years 1 to 9999; use null for an open end")
@@ -115,13 +112,17 @@ def _whole(column: pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def _check_bounds(attribute: str, column: pa.Array, schema: Schema) -> None:
-    kind = column.type
-    types = {
-        "int": pa.types.is_integer(kind) or pa.types.is_floating(kind),
-        "float": pa.types.is_integer(kind) or pa.types.is_floating(kind),
-        "string": pa.types.is_string(kind) or pa.types.is_large_string(kind),
-        "bool": pa.types.is_boolean(kind),
-        "timestamp": pa.types.is_timestamp(kind),
-    }
-    if not types[schema[attribute].type]:
-        raise DataError(f"attribute '{attribute}' is of type {schema[attribute].type}, but its bounds are {kind}")
+    known = schema[attribute]
+    if known.kind is not _kind_of(column.type):
+        raise DataError(f"attribute '{attribute}' is of type {known.type}, but its bounds are {column.type}")
+
+
+def _kind_of(kind: pa.DataType) -> Kind | None:
+    """The kind of value that bounds of an Arrow type are; None of what cannot be one."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return Kind.NUMBER
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return Kind.STRING
+    if pa.types.is_boolean(kind):
+        return Kind.BOOLEAN
+    return Kind.TIMESTAMP if pa.types.is_timestamp(kind) else None

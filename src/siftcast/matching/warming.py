@@ -1,15 +1,14 @@
-"""Kernels made ready by a thread of their own, so that the first event need not wait for a compiler.
+"""A separate thread makes the kernels ready, so that the first event does not wait for a compiler.
 
     begin ──▶ a thread runs every kernel once ──▶ all are on disk: ready within half a second
                                             └──▶ one must be compiled: whoever asked goes on without, for ten seconds
 
-Whether anything must be compiled is known as soon as Numba begins to, so nobody guesses by the clock: `begin` waits for
-kernels that only need loading, and for no others. `wait` is for those who have nothing else to do; it says what it
-waits for.
+Numba's own event says when something must be compiled, so nobody guesses by the clock: `begin` waits for kernels that
+only need loading, and for no others. `wait` is for callers that have nothing else to do; it says what it waits for.
 
-The thread is no daemon, since a process must not end inside the compiler. It looks before each function whether the
-main thread still runs, so the end of a program waits for one function at most; those that are compiled by then are on
-disk. A process that is forked meanwhile starts anew.
+The thread is not a daemon, since a process must not end inside the compiler. Before each function it checks that the
+main thread still runs, so the end of a program waits for one function at most; those compiled by then are on disk. A
+process forked meanwhile starts from the beginning.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ tree and its meaning), `sql` (the language), `normal_form` and `algebra` (what f
 
 from siftcast.model.columns import Columns
 from siftcast.model.errors import (
-    ERRORS,
     ArgumentError,
     ClusteringError,
     DataError,
@@ -31,7 +30,6 @@ from siftcast.model.schema import Attribute, Schema
 from siftcast.model.subscription import Subscription
 
 __all__ = [
-    "ERRORS",
     "ArgumentError",
     "Attribute",
     "ClusteringError",

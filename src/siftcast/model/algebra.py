@@ -4,9 +4,9 @@
 for conjunctions of ranges, sets and prefixes, and for alternatives of them as long as each alternative of
 the covered filter fits into a single alternative of the covering one.
 
-Both work on normal forms, which a `Filter` keeps: making one takes ten times as long as comparing two. Cost: some
-µs for a pair of conjunctions, linear in their ranges at worst, since most pairs are refused by the attributes they
-name or by the first range that does not fit.
+Both work on normal forms, which a `Filter` keeps: making one takes ten times as long as comparing two. Cost: a few µs
+per pair of conjunctions, at worst linear in their ranges, since most pairs are refused by the attributes they name or
+by the first range that does not fit.
 """
 
 from __future__ import annotations

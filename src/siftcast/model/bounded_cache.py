@@ -1,6 +1,6 @@
 """Remembering without growing: the older half goes when a cache is full.
 
-Dropping one entry for each new one would be fairer to the older half, and slow: a dict whose first entries are gone is
+Dropping one entry per new one would be fairer to the older half, but slow: a dict whose first entries are gone is
 searched from its beginning for the first that is left, thousands of places each time.
 """
 

@@ -1,8 +1,8 @@
 """The columns of a table, and whether a filter asks something of them that none of its rows can answer.
 
-A schema says what an application means; a table only has columns. Filters over a table are checked against those, so
-that a mistyped name is an error and not a filter that never matches. What is checked is what a filter *demands* of
-names: that they exist, and that what is compared is of one kind (`values`). Demands hold no literals, so that a million
+A schema says what an application means; a table only has columns. Filters over a table are checked against its
+columns, so a mistyped name is an error and not a filter that never matches. The check covers what a filter *demands*
+of names: that they exist, and that compared values are of one kind (`values`). Demands hold no literals, so a million
 filters come down to the few dozen demands that their forms make.
 
     price < 95            price: comparable with a number
@@ -10,10 +10,10 @@ filters come down to the few dozen demands that their forms make.
     low < high            low, high: comparable with each other
     tags IS NOT NULL      tags: there
 
-Tables of Spark, Arrow and pandas are known by how they describe themselves, not by their classes: this room imports
-none of them. A column of structs is known by its fields too, under their paths; a column of the whole dotted name comes
-first, as everywhere. So `o.city` is a column of that name, else the field `city` of `o`, and the same in backquotes is
-that column only. Lists, maps, bytes and structs compare with nothing but are there, or not.
+Spark, Arrow and pandas tables are recognised by how they describe themselves, not by their classes: this room imports
+none of them. The fields of a struct column are known under their paths, too; a column of the whole dotted name comes
+first, as everywhere. So `o.city` is the column of that name, or else the field `city` of `o`; in backquotes it is
+only that column. Lists, maps, bytes and structs compare with nothing; they are only present or missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from siftcast.model.errors import FilterTypeError, SchemaError
 from siftcast.model.expression import And, IsNull, Like, Literal, Not, Or, Reference, children
 from siftcast.model.printing import to_sql
-from siftcast.model.template import Slot
+from siftcast.model.template import Hole
 from siftcast.model.values import Kind, kind_of
 
 Path = tuple[str, ...]
@@ -75,7 +75,7 @@ class Column(NamedTuple):
 class Demand(NamedTuple):
     """What one test of a filter asks of columns: to be there, and to compare with each other and with a kind.
 
-    `like` is for the message only: no literal that were written otherwise would make a number fit a pattern.
+    `like` is for the message only: no other spelling of a literal would make a number fit a pattern.
     """
 
     paths: tuple[Path, ...]
@@ -107,7 +107,7 @@ def demands_of(tree: object) -> Iterator[Demand]:
 
 
 def _kind(operand: object) -> Kind | None:
-    if isinstance(operand, Slot):
+    if isinstance(operand, Hole):
         return operand.kind
     return kind_of(operand.constant) if isinstance(operand, Literal) else None
 
@@ -188,7 +188,7 @@ class Columns(Mapping[str, Column]):
                 raise FilterTypeError(reason)
 
     def misfit(self, demand: Demand) -> str | None:
-        """Why these columns cannot answer, in words; None where they can."""
+        """Why these columns cannot answer, as text; None where they can."""
         known: tuple[str, Column, Kind] | None = None
         for path in demand.paths:
             name, column = ".".join(path), self.at(path)
@@ -228,7 +228,7 @@ class Columns(Mapping[str, Column]):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """How a message ends about a column that is not there: with the nearest name, or the first of those there are."""
-    name, names = str(name), list(known)  # whatever was handed in for a name
+    name, names = str(name), list(known)  # a name may be any object
     same = same_but_for_case(name, names)
     if same is not None:
         return f"; did you mean '{same}'? Upper and lower case differ"

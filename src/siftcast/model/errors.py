@@ -1,10 +1,12 @@
 """Every error a user of Siftcast can meet: one root, one stable code each, fields a program can read.
 
 Messages are written for the person who must act on them: what was wrong, where, and what would be
-accepted instead. `ERRORS` are those of this room; `docs/errors.md` lists them and those of all others.
+accepted instead. `docs/errors.md` lists them and those of all other rooms.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 
 class SiftcastError(Exception):
@@ -47,13 +49,7 @@ class FilterSyntaxError(FilterError):
         return f"line {self.line}, column {self.column}: {self.problem}{hint}\n  {excerpt}\n  {' ' * caret}^"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_syntax_error, (type(self), self.problem, self.text, self.offset, self.expected)
-
-
-def _rebuild_syntax_error(
-    kind: type[FilterSyntaxError], problem: str, text: str, offset: int, expected: str
-) -> FilterSyntaxError:
-    return kind(problem, text, offset, expected=expected)
+        return partial(type(self), self.problem, self.text, self.offset, expected=self.expected), ()
 
 
 def _excerpt(line: str, column: int, width: int = 100) -> tuple[str, int]:
@@ -149,28 +145,4 @@ class TopologyFileError(UnderlayError):
         super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_topology_error, (type(self), self.path, self.problem, self.line, self.remedy)
-
-
-def _rebuild_topology_error(
-    kind: type[TopologyFileError], path: str, problem: str, line: int | None, remedy: str
-) -> TopologyFileError:
-    return kind(path, problem, line=line, remedy=remedy)
-
-
-ERRORS: tuple[type[SiftcastError], ...] = (
-    ArgumentError,
-    FilterError,
-    FilterSyntaxError,
-    FilterTypeError,
-    FilterLimitError,
-    SchemaError,
-    EventError,
-    SubscriptionError,
-    EngineError,
-    WorkloadError,
-    DataError,
-    ClusteringError,
-    UnderlayError,
-    TopologyFileError,
-)
+        return partial(type(self), self.path, self.problem, line=self.line, remedy=self.remedy), ()

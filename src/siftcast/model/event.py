@@ -1,4 +1,4 @@
-"""An event: a record of attributes, with an identity, an origin, a time and a payload nobody looks into."""
+"""An event: a record of attributes, with an identity, an origin, a time and a payload that nobody reads."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Two families meet here. *Operands* stand for values (`Reference`, `Literal`), *predicates* for truth
 values (`Comparison`, `Between`, `In`, `Like`, `IsNull`, `And`, `Or`, `Not`). The tree is open: a dialect
-with arithmetic or functions adds an operand class of its own, and whoever does not know the class treats
-the predicate around it as undecided and evaluates it per event.
+with arithmetic or functions adds an operand class of its own; code that does not know the class treats the predicate
+around it as undecided and evaluates it per event.
 
 Truth has three values, as in SQL: True, False and None for "unknown". A filter matches an event when the
 tree evaluates to True. `evaluate` is that definition, written as plainly as possible; the compiled
@@ -53,7 +53,7 @@ class Predicate(Protocol):
 class Reference(msgspec.Struct, frozen=True, gc=False):
     """An attribute of the event, by its path: `a.b` reaches the key `a.b`, else `b` inside `a`.
 
-    As a predicate by itself it asks whether a boolean attribute is true.
+    Used alone as a predicate, it asks whether a boolean attribute is true.
     """
 
     path: tuple[str, ...]
@@ -179,7 +179,7 @@ class And(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[Predicate, ...]
 
     def evaluate(self, attributes: Attributes) -> Truth:
-        # Written out, as `conjoin` of a generator takes three frames a level, and trees may have three hundred levels.
+        # Written out: `conjoin` of a generator takes three frames per level, and trees may have three hundred levels.
         result: Truth = True
         for term in self.terms:
             truth = term.evaluate(attributes)

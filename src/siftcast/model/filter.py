@@ -32,8 +32,8 @@ class Filter:
     """A predicate over the attributes of events; immutable.
 
     Holds the template and the literals it was parsed into; the tree and the compiled predicate are made when
-    first asked for, so that a million filters can be read without building a million trees. So is the normal form,
-    which covering and overlap ask for again and again; a matcher does not, and has no filter keep one.
+    first needed, so that a million filters can be read without building a million trees. So is the normal form, which
+    covering and overlap use again and again; a matcher does not use it, so its filters keep none.
     """
 
     __slots__ = ("__weakref__", "_alternatives", "_expression", "_hash", "_predicate", "template", "values")
@@ -72,7 +72,7 @@ class Filter:
         *,
         limits: FilterLimits = DEFAULT_LIMITS,
     ) -> Filter:
-        """A filter from a tree, and its normal form from whoever has it at hand.
+        """A filter from a tree, and its normal form if the caller has it.
 
         Raises FilterLimitError where its text would nest too deeply to be read.
         """
@@ -93,12 +93,12 @@ class Filter:
             if depth > limits.depth_max:
                 raise FilterLimitError("nesting", depth, limits.depth_max)
         self = cls(Template(expression, depth, 0), [])
-        self._expression = expression  # it has no slots to be filled
+        self._expression = expression  # it has no holes to fill
         return self
 
     @property
     def _limits(self) -> FilterLimits:
-        """What may be made of this: who read it under wider limits may go on from there."""
+        """What may be made of this: a filter read under wider limits keeps them."""
         return DEFAULT_LIMITS if self.template.depth <= DEFAULT_LIMITS.depth_max else CEILING
 
     @property
@@ -190,7 +190,7 @@ class Filter:
         return Filter._nested(Not(expression), depth + 1 + isinstance(expression, And | Or), self._limits)
 
     def to_bytes(self) -> bytes:
-        """The filter as it is, also where SQL has no words for it; raises FilterTypeError for other dialects' nodes."""
+        """The filter unchanged, even where SQL cannot express it; raises FilterTypeError for other dialects' nodes."""
         return tree_to_bytes(self.expression)
 
     @classmethod
@@ -229,6 +229,6 @@ def scales_of(schema: Schema | None) -> Scales | None:
 AnyFilter = Filter | str
 
 
-def as_filter(given: AnyFilter, dialect: str = "sql") -> Filter:
+def as_filter(given: AnyFilter) -> Filter:
     """A filter from a filter or its text."""
-    return given if isinstance(given, Filter) else Filter.parse(given, dialect)
+    return given if isinstance(given, Filter) else Filter.parse(given)

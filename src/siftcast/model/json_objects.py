@@ -1,4 +1,4 @@
-"""A JSON object from text, for events and subscriptions alike: one decoder, and one set of words for what is wrong."""
+"""A JSON object from text, for events and subscriptions alike: one decoder, and one set of error messages."""
 
 from __future__ import annotations
 

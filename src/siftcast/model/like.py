@@ -3,7 +3,7 @@
 A pattern is cut at its `%` into segments of fixed length. The first must start the text, the last must
 end it, the others are found from left to right, each as early as possible, which is always safe because
 `%` takes whatever is left between. A segment without `_` is found by `str.find` (linear since CPython
-3.10); one with `_` by `wild_search`; in a long text that is asked for many patterns, both by its index
+3.10); one with `_` by `wild_search`; in a long text that is searched for many patterns, both by its index
 (`long_text`). Translating to a regular expression was rejected: `%a%a%a%b` backtracks polynomially.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from siftcast.model.errors import ArgumentError
 from siftcast.model.showing import shown
 
-DEPTH_CEILING = 150  # the parser recurses a few Python frames a level; CPython allows about 1,000 in all
+DEPTH_CEILING = 150  # the parser takes a few Python frames per level; CPython allows about 1,000 in all
 
 
 @dataclass(frozen=True, slots=True)

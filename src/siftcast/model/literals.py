@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from siftcast.model.lexer import unescape
-from siftcast.model.template import Slot
+from siftcast.model.template import Hole
 from siftcast.model.values import Kind, Value, parse_timestamp
 
 INTEGER_MAX = 2**63 - 1
@@ -40,8 +40,8 @@ class Literals:
         self.negative: list[int] = []
         self.timestamps: list[int] = []
 
-    def add(self, raw: str, kind: Kind, negative: bool) -> Slot:
-        """Reads a literal and gives it a slot; raises ValueError."""
+    def add(self, raw: str, kind: Kind, negative: bool) -> Hole:
+        """Reads a literal and gives it a hole; raises ValueError."""
         index = len(self.values)
         if kind is Kind.NUMBER:
             value: Value = read_negative(raw) if negative else read_number(raw)
@@ -56,4 +56,4 @@ class Literals:
                 self.timestamps.append(index)
         self.values.append(value)
         self.raws.append(raw)
-        return Slot(index, kind)
+        return Hole(index, kind)

@@ -1,22 +1,22 @@
-"""A long text that is asked for many patterns: indexed once, so that each question costs its pattern and not the text.
+"""A long text that is searched for many patterns: indexed once, so that a search costs its pattern and not the text.
 
-A filter may have thousands of LIKE patterns and an event a quarter of a megabyte of text; each of them is within the
-limits, and looking through the one for each of the other takes seconds. So whoever looks for a piece in a text of
-LONG characters or more asks here. The first questions are answered by looking. From the PATIENCE-th on the text has
-an index: its suffixes in order, among which a piece is found by halving, with all its places.
+A filter may have thousands of LIKE patterns and an event a quarter of a megabyte of text. Both are within the limits,
+and searching the text for each pattern takes seconds. So a search for a piece in a text of LONG characters or more
+comes here. The first searches read the text. From the PATIENCE-th search on, the text has an index: its suffixes in
+order, among which a piece is found by halving, with all its places.
 
     text            banana                    "an" stands at 1 and 3: two neighbours among the suffixes
     suffixes        a 5 · ana 3 · anana 1 · banana 0 · na 4 · nana 2
 
 Suffixes are sorted by doubling: by their first character, then by two, four, eight … until all differ, each round a
-sort of pairs of ranks by NumPy. Runs with wildcards are found with one bit for each place of the text and character,
+sort of pairs of ranks by NumPy. Runs with wildcards are found with one bit per place of the text and character,
 shifted and joined.
 
-Cost: n log n for each of at most log n rounds, a tenth of a second for 262,144 characters, whatever they are; then some
-µs for each piece, and a millisecond the first time for one that stands everywhere. 30 bytes of memory for each
-character, for the last TEXTS_MAX texts.
-Rejected: an automaton over all pieces, which is made once instead of once for each text and then takes a step for each
-character; it needs a kernel that is compiled (this is asked before any is), and does not find what has wildcards.
+Cost: n log n for each of at most log n rounds, a tenth of a second for 262,144 characters, whatever they are; then a
+few µs per piece, and a millisecond the first time for one that is everywhere. 30 bytes of memory per character, for
+the last TEXTS_MAX texts. Rejected: an automaton over all pieces, which is made once instead of once per text and then
+takes one step per character; it needs a compiled kernel (this module is used before any is ready), and does not find
+runs with wildcards.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _sorted_suffixes(codes: np.ndarray[Any, np.dtype[np.uint32]]) -> Numbers:
 
 
 class _Asked:
-    """A text, and how often it was asked."""
+    """A text, and how often it was searched."""
 
     __slots__ = ("count", "index", "text")
 

@@ -2,15 +2,15 @@
 
 This is what covering, overlap and every index work on. Because unknown never matches and NOT is exact
 (see `values`), "is true" distributes over AND, OR and NOT, and a leaf and its negation are both plain sets
-of values. What is no set of values of one attribute (a general LIKE, a comparison of two attributes, a node
-of a later dialect) stays behind as *residue*, to be evaluated on the event itself.
+of values. What is not a set of values of one attribute (a general LIKE, a comparison of two attributes, a node of a
+later dialect) stays behind as *residue*, to be evaluated on the event itself.
 
 Alternatives multiply under AND. Past a budget they are replaced by their hull, one conjunction that allows
 at least as much, marked inexact. So the result always allows every matching event: exact conjunctions allow no
 other, inexact ones and those with residue must be verified.
 
-Cost: n log n in the terms of the filter, whatever they are: sets are joined and met all at once or in pairs of like
-size, never one by one into a growing one, and alternatives that can be joined are found by their hashes.
+Cost: n log n in the terms of the filter, whatever they are: sets are united and intersected all at once or in pairs
+of similar size, never one by one into a growing one, and alternatives that can be joined are found by their hashes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def normal_form(node: Predicate, *, scales: Scales | None = None, budget: int = 
     if known is not None:
         return list(known[2])
     found = _Normaliser(scales or {}, budget).alternatives(node, False)
-    # Holding both keeps their identities from being used again.
+    # Holding both keeps their identities from being reused.
     remember(_recent, key, (node, scales, found), _RECENT_MAX)
     return list(found)
 

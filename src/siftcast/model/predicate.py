@@ -3,10 +3,10 @@
 The three truth values need not exist at run time. NOT is pushed down to the leaves, where it turns into
 the opposite comparison, and each leaf then asks one question: is this surely true? Unknown answers no,
 as false does. The function is Python source made of our own words only: attribute names and literals
-are handed to it as arguments, never written into it, so no text of a user is ever executed. Filters of one
+are passed to it as arguments, never written into it, so no user's text is ever executed. Filters of one
 shape share the compiled code and differ in those arguments.
 
-Nested closures were rejected: with a call for each node they were two to three times slower.
+Nested closures were rejected: with one call per node they were two to three times slower.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _codes: dict[str, CodeType] = {}
 def compile_predicate(node: Predicate) -> CompiledPredicate:
     """A function that is True exactly where the tree evaluates to True.
 
-    A large tree is evaluated as it is for the first events: to compile thousands of terms takes as long as fifty.
+    For the first events, a large tree is evaluated directly: compiling thousands of terms takes as long as fifty
+    events.
     """
     if isinstance(node, And | Or) and len(node.terms) > _TERMS_MAX:
         return _late(node)

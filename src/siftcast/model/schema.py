@@ -35,7 +35,7 @@ class Attribute:
     """One attribute of the events of an application.
 
     `domain` is (low, high), both included, for numbers and timestamps, and the tuple of all values for
-    strings. `granularity` is the distance between neighbouring numbers; integers have 1 unless told.
+    strings. `granularity` is the distance between neighbouring numbers; for integers, 1 by default.
     """
 
     name: str
@@ -157,7 +157,7 @@ def misfit(name: str, type: str, value: object) -> SchemaError:
 
 def _is_nan(value: object) -> bool:
     if isinstance(value, Decimal):
-        return value.is_nan()  # one that signals may not be compared
+        return value.is_nan()  # a signalling one may not be compared
     return isinstance(value, Real) and value != value
 
 
@@ -234,7 +234,7 @@ class Schema:
         """The attributes of a Spark, Arrow or pandas table, or of the schema of one; structs by their dotted fields.
 
         Whole numbers are `int`, other numbers and decimals `float`, dates and timestamps `timestamp`. Columns that
-        compare with nothing (lists, maps, bytes) are no attributes.
+        compare with nothing (lists, maps, bytes) are not attributes.
         """
         known = Columns.of(frame)
         if known.repeated is not None:
@@ -317,7 +317,7 @@ def _replaced(attributes: Mapping[str, Any], path: tuple[str, ...], value: objec
 
 
 def _attribute_at(text: str, number: int, table: dict[str, Any]) -> Attribute:
-    """The attribute of a table, which an error names with its line: that of the key which it is about."""
+    """The attribute of a table, which an error names with the line of the key it is about."""
     try:
         return _attribute(table)
     except SchemaError as error:

@@ -12,8 +12,8 @@
     operand     = name { "." name } | literal
     literal     = [ + | - ] number | string | TIMESTAMP string | TRUE | FALSE | NULL
 
-Recursive descent, one method a rule: a table-driven parser was four times slower and its errors worse.
-The parser fills slots rather than literals, so that its tree can be kept as a template.
+Recursive descent, one method per rule: a table-driven parser was four times slower and its errors worse.
+The parser puts holes where literals are, so that its tree can be kept as a template.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from siftcast.model.lexer import END, NAME, NUMBER, STRING, SYMBOL, Tokens
 from siftcast.model.like import LikePattern
 from siftcast.model.limits import DEFAULT_LIMITS, FilterLimits
 from siftcast.model.literals import Literals
-from siftcast.model.template import PatternSlot, Slot, Template
+from siftcast.model.template import Hole, PatternHole, Template
 from siftcast.model.template_cache import TemplateCache
 from siftcast.model.unsupported import advice_on
 from siftcast.model.values import Kind, Value, kind_of
@@ -211,7 +211,7 @@ class _Parser:
                 break
         self._expect(")", "a comma or )")
         self._agree(start, operand, *options)
-        return In(operand, tuple(options), negated)  # type: ignore[arg-type]  # slots become literals in bind
+        return In(operand, tuple(options), negated)  # type: ignore[arg-type]  # holes become literals in bind
 
     def _no_value(self, at: int) -> FilterSyntaxError:
         """An error about a name in a list of values: an attribute, or the beginning of something that SQL has there."""
@@ -226,7 +226,7 @@ class _Parser:
         at = self._position
         if self._kinds[at] != STRING:
             raise self._error("LIKE needs a pattern", "a string such as 'IBM%'")
-        pattern = self._literal_slot(Kind.STRING, at)
+        pattern = self._literal_hole(Kind.STRING, at)
         self._agree(start, operand, pattern)
         text = str(self.literals.values[-1])
         if "\\" in text:  # the only thing that can be wrong with a pattern
@@ -235,7 +235,7 @@ class _Parser:
             except ValueError as error:
                 self._position = at
                 raise self._error(str(error), "") from None
-        return Like(operand, PatternSlot(pattern.index), negated)  # type: ignore[arg-type]
+        return Like(operand, PatternHole(pattern.index), negated)  # type: ignore[arg-type]
 
     # -- values --------------------------------------------------------------------------------------
 
@@ -245,15 +245,15 @@ class _Parser:
         if kind == NAME:
             if text.upper() == "TIMESTAMP" and self._kinds[position + 1] == STRING:
                 self._position += 1
-                return self._literal_slot(Kind.TIMESTAMP, position + 1)
+                return self._literal_hole(Kind.TIMESTAMP, position + 1)
             return self._reference()
         if kind == NUMBER:
-            return self._literal_slot(Kind.NUMBER, position)
+            return self._literal_hole(Kind.NUMBER, position)
         if kind == STRING:
-            return self._literal_slot(Kind.STRING, position)
+            return self._literal_hole(Kind.STRING, position)
         if text in ("-", "+") and self._kinds[position + 1] == NUMBER:
             self._position += 1
-            return self._literal_slot(Kind.NUMBER, position + 1, negative=text == "-")
+            return self._literal_hole(Kind.NUMBER, position + 1, negative=text == "-")
         constant = _CONSTANTS.get(kind)
         if constant is None:
             raise self._misplaced("cannot stand here", expected)
@@ -271,14 +271,14 @@ class _Parser:
             self._position += 1
         return Reference(tuple(path))
 
-    def _literal_slot(self, kind: Kind, at: int, *, negative: bool = False) -> Slot:
+    def _literal_hole(self, kind: Kind, at: int, *, negative: bool = False) -> Hole:
         try:
-            slot = self.literals.add(self._texts[at], kind, negative)
+            hole = self.literals.add(self._texts[at], kind, negative)
         except (ValueError, OverflowError) as error:
             self._position = at
             raise self._error(str(error), "") from None
         self._position = at + 1
-        return slot
+        return hole
 
     # -- checks --------------------------------------------------------------------------------------
 
@@ -347,6 +347,6 @@ class _Parser:
 
 
 def _literal_kind(operand: Operand) -> Kind | None:
-    if isinstance(operand, Slot):
+    if isinstance(operand, Hole):
         return operand.kind
     return kind_of(operand.constant) if isinstance(operand, Literal) else None

@@ -1,7 +1,7 @@
 """A filter without its literals, and the places they go.
 
 Standing subscriptions come by the million and from few forms: `symbol = ? AND price < ?`. A `Template`
-is the tree with a `Slot` where each literal was; a filter is a template plus its literal values. Filters that
+is the tree with a `Hole` where each literal was; a filter is a template plus its literal values. Filters that
 differ only in their literals share the template (`template_cache`), and engines load them by columns.
 """
 
@@ -30,7 +30,7 @@ from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind, Value
 
 
-class Slot(msgspec.Struct, frozen=True, gc=False):
+class Hole(msgspec.Struct, frozen=True, gc=False):
     """The place of a literal in a template."""
 
     index: int
@@ -40,7 +40,7 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
         raise LookupError("a template must be bound to literals before it can be evaluated")
 
 
-class PatternSlot(msgspec.Struct, frozen=True, gc=False):
+class PatternHole(msgspec.Struct, frozen=True, gc=False):
     """The place of a LIKE pattern in a template."""
 
     index: int
@@ -57,16 +57,16 @@ class Template(msgspec.Struct, frozen=True, eq=False, weakref=True):
         """The tree with its literals put in."""
         return _rebuild(
             self.tree,
-            lambda slot: Literal(values[slot.index]),
-            lambda slot: LikePattern(str(values[slot.index])),
+            lambda hole: Literal(values[hole.index]),
+            lambda hole: LikePattern(str(values[hole.index])),
         )
 
 
 def shifted(tree: Predicate, by: int) -> Predicate:
-    """The tree with all its slots so many places further on."""
+    """The tree with all its holes so many places further on."""
     if by == 0:
         return tree
-    return _rebuild(tree, lambda slot: Slot(slot.index + by, slot.kind), lambda slot: PatternSlot(slot.index + by))
+    return _rebuild(tree, lambda hole: Hole(hole.index + by, hole.kind), lambda hole: PatternHole(hole.index + by))
 
 
 def renamed(term: Predicate, name: str) -> Predicate | None:
@@ -86,13 +86,13 @@ def renamed(term: Predicate, name: str) -> Predicate | None:
     return None
 
 
-Fill = Callable[[Slot], Slot | Literal]
-FillPattern = Callable[[PatternSlot], PatternSlot | LikePattern]
+Fill = Callable[[Hole], Hole | Literal]
+FillPattern = Callable[[PatternHole], PatternHole | LikePattern]
 
 
 def _rebuild(node: Predicate, fill: Fill, fill_pattern: FillPattern) -> Predicate:
     def put(operand: Operand) -> Operand:
-        return fill(operand) if type(operand) is Slot else operand
+        return fill(operand) if type(operand) is Hole else operand
 
     match node:
         case Comparison(operator, left, right):
@@ -107,8 +107,8 @@ def _rebuild(node: Predicate, fill: Fill, fill_pattern: FillPattern) -> Predicat
             return Between(put(operand), put(low), put(high), negated)
         case In(operand, options, negated):
             return In(put(operand), tuple([put(option) for option in options]), negated)  # type: ignore[misc]
-        case Like(operand, PatternSlot() as slot, negated):
-            return Like(put(operand), fill_pattern(slot), negated)  # type: ignore[arg-type]
+        case Like(operand, PatternHole() as hole, negated):
+            return Like(put(operand), fill_pattern(hole), negated)  # type: ignore[arg-type]
         case IsNull(operand, negated):
             return IsNull(put(operand), negated)
     return node

@@ -1,6 +1,6 @@
 """Reading filters whose form, or whose terms, have been read before.
 
-One regular expression splits a text into its literals and what lies between. With a mark of its type in the place
+One regular expression splits a text into its literals and the text between them. With a mark of its type in the place
 of each literal, what remains is the text's *skeleton*:
 
     symbol = 'IBM' AND price < 95     →     symbol = ⟨string⟩ AND price < ⟨integer⟩
@@ -10,10 +10,10 @@ terms are known its template is put together from theirs. Attributes and operato
 many, so this is the common case for filters that users write one by one; it takes a third of a full parse. A new term
 that differs from a known one only in the attribute it begins with is made from that one.
 
-Invariants: a text takes a short way only if the full parser, on the text that made the entry, found exactly the
+Invariants: a text takes a shortcut only if the full parser, on the text that made the entry, found exactly the
 literals that the split finds. Terms are put together only if the full parser read each of them, alone, as one whole
 term: then no parenthesis, BETWEEN or quoted name reaches across a cut, and the grammar gives the whole no other
-reading. Anything unusual (escapes, a literal of another kind) takes the full way, which alone reports errors.
+reading. Anything unusual (escapes, a literal of another kind) goes to the full parser, which alone reports errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _mark = _MARKS.__getitem__
 _CACHE_MAX = 16_384  # about 50 MB of what people write
 _PIECE_MAX = 1_000
 _SKELETON_MAX = 4_000  # longer texts rarely repeat, and many of them would fill the memory
-_CACHED_SLOTS_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
+_CACHED_HOLES_MAX = 64  # long IN lists rarely repeat; caching them would only hold on to their text
 _LONG_TERMS_MAX = 512  # but for some of them, because many may be of one length and one type
 
 FullParser = Callable[[str], tuple[Template, Literals]]
@@ -54,10 +54,10 @@ Found = tuple[Template, list[Value]]
 
 
 class _Form(msgspec.Struct, frozen=True, gc=False):
-    """The template of a skeleton, and what is to be done to literals once they are read."""
+    """The template of a skeleton, and what to do to literals once they are read."""
 
     template: Template
-    slots: int
+    holes: int
     as_read: bool
     negative: Sequence[int]
     timestamps: Sequence[int]
@@ -67,9 +67,9 @@ class _Form(msgspec.Struct, frozen=True, gc=False):
         return cls.plain_or(template, len(literals.raws), literals.negative, literals.timestamps)
 
     @classmethod
-    def plain_or(cls, template: Template, slots: int, negative: Sequence[int], timestamps: Sequence[int]) -> _Form:
+    def plain_or(cls, template: Template, holes: int, negative: Sequence[int], timestamps: Sequence[int]) -> _Form:
         # Tuples of numbers, unlike lists, are nothing that Python's cycle collector has to look at again and again.
-        return cls(template, slots, not negative and not timestamps, tuple(negative), tuple(timestamps))
+        return cls(template, holes, not negative and not timestamps, tuple(negative), tuple(timestamps))
 
 
 class _Term(msgspec.Struct, frozen=True, gc=False):
@@ -80,7 +80,7 @@ class _Term(msgspec.Struct, frozen=True, gc=False):
 
     def put_at(self, place: int) -> Predicate:
         tree = shifted(self.form.template.tree, place)
-        if place < _CACHED_SLOTS_MAX:  # a term may come at thousands of places in long filters, and seldom twice at one
+        if place < _CACHED_HOLES_MAX:  # a term may come at thousands of places in long filters, and seldom twice at one
             self.trees[place] = tree
         return tree
 
@@ -90,14 +90,14 @@ class _Term(msgspec.Struct, frozen=True, gc=False):
         tree = renamed(form.template.tree, name)
         assert tree is not None
         template = Template(tree, form.template.depth, form.template.terms)
-        return _Term(_Form(template, form.slots, form.as_read, form.negative, form.timestamps), {})
+        return _Term(_Form(template, form.holes, form.as_read, form.negative, form.timestamps), {})
 
 
 class TemplateCache:
     """Forms by skeleton and terms by theirs; the oldest goes when there are too many.
 
     All literals of a text are read in one call, as a JSON array. A double quote would end a string of that array
-    early, and two of them can even hide a number between; a text with one takes the full way.
+    early, and two of them can even hide a number between them; a text with one goes to the full parser.
     """
 
     __slots__ = ("_forms", "_long_terms", "_shapes", "_terms")
@@ -124,7 +124,7 @@ class TemplateCache:
             form = self._compose(skeleton, text, parse)
             if form is None:
                 return None
-        if form.slots != len(values):  # the text itself has a character that serves as a mark
+        if form.holes != len(values):  # the text itself has a character that serves as a mark
             return None
         if form.as_read:
             return form.template, values
@@ -140,7 +140,7 @@ class TemplateCache:
     def add(self, text: str, literals: Literals, template: Template) -> None:
         """Remembers a template, if the split of its text finds the very literals that the lexer found."""
         parts = _LITERAL.split(text)
-        if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_SLOTS_MAX or "`" in "".join(parts[::2]):
+        if parts[1::2] != literals.raws or len(literals.raws) > _CACHED_HOLES_MAX or "`" in "".join(parts[::2]):
             return
         parts[1::2] = map(_mark, literals.types)
         skeleton = "".join(parts)
@@ -155,7 +155,7 @@ class TemplateCache:
         known = self._terms
         alternatives: list[Predicate] = []
         run: list[Predicate] = []
-        slots = count = depth = 0
+        holes = count = depth = 0
         negative: list[int] = []
         timestamps: list[int] = []
         literals: list[str] = []  # as written; found once, by the first term that must be read
@@ -165,22 +165,22 @@ class TemplateCache:
                     alternatives.append(_one_or(And, run))
                     run = []
                 continue
-            term = known[piece] if piece in known else self._learn(piece, text, literals, slots, parse)
+            term = known[piece] if piece in known else self._learn(piece, text, literals, holes, parse)
             if term is None:
                 return None
-            run.append(term.trees.get(slots) or term.put_at(slots))
+            run.append(term.trees.get(holes) or term.put_at(holes))
             form = term.form
             if not form.as_read:
-                negative += [slots + index for index in form.negative]
-                timestamps += [slots + index for index in form.timestamps]
-            slots += form.slots
+                negative += [holes + index for index in form.negative]
+                timestamps += [holes + index for index in form.timestamps]
+            holes += form.holes
             count += form.template.terms
             if form.template.depth > depth:
                 depth = form.template.depth
         alternatives.append(_one_or(And, run))
         template = Template(_one_or(Or, alternatives), depth, count)
-        form = _Form.plain_or(template, slots, negative, timestamps)
-        if slots <= _CACHED_SLOTS_MAX and len(skeleton) <= _SKELETON_MAX:
+        form = _Form.plain_or(template, holes, negative, timestamps)
+        if holes <= _CACHED_HOLES_MAX and len(skeleton) <= _SKELETON_MAX:
             remember(self._forms, skeleton, form, _CACHE_MAX)
         return form
 
@@ -194,11 +194,11 @@ class TemplateCache:
             learned: _Term | None = shape.renamed(name)
         else:
             learned = self._read(piece, text, literals, place, parse)
-            if learned is not None and learned.form.slots <= _CACHED_SLOTS_MAX and len(rest) <= _PIECE_MAX:
+            if learned is not None and learned.form.holes <= _CACHED_HOLES_MAX and len(rest) <= _PIECE_MAX:
                 tree = learned.form.template.tree
                 if [*references(tree)] == [Reference((name,))] and renamed(tree, name) is not None:
                     remember(self._shapes, rest, learned, _CACHE_MAX)
-        if learned is not None and learned.form.slots > _CACHED_SLOTS_MAX:
+        if learned is not None and learned.form.holes > _CACHED_HOLES_MAX:
             remember(self._long_terms, piece, learned, _LONG_TERMS_MAX)
         elif len(piece) <= _PIECE_MAX:
             remember(self._terms, piece, learned, _CACHE_MAX)

@@ -1,6 +1,6 @@
 """TOML files that people write: read into typed specs, with errors that name the file, the line and a remedy.
 
-Whoever has such a file derives an error of its own from `TomlFileError` and reads with `read_text` and `parse_toml`.
+A module that reads such a file derives its own error from `TomlFileError` and calls `read_text` and `parse_toml`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -36,13 +37,7 @@ class TomlFileError(SiftcastError):
         super().__init__(f"{place}: {name}{problem}" + (f"; {remedy}" if remedy else ""))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.path, self.problem, self.key, self.line, self.remedy)
-
-
-def _rebuild(
-    kind: type[TomlFileError], path: str, problem: str, key: str, line: int | None, remedy: str
-) -> TomlFileError:
-    return kind(path, problem, key=key, line=line, remedy=remedy)
+        return partial(type(self), self.path, self.problem, key=self.key, line=self.line, remedy=self.remedy), ()
 
 
 def read_text(path: str | Path, error: type[TomlFileError], example: str) -> str:
@@ -62,7 +57,7 @@ def parse_toml(
     """A text as the spec it must be; `otherwise` is the remedy where nothing better is known.
 
     TOML has infinities and NaN, which no key of ours means: a timer never fires at them, and a comparison with NaN is
-    false whichever way it is asked. They are refused here, once for all keys, also those of a scheme's options.
+    false whichever way it is asked. They are refused here, once for all keys, including those of a scheme's options.
     """
     try:
         read = tomllib.loads(text)
@@ -79,16 +74,16 @@ def parse_toml(
         raise error(path, "nests too deeply", remedy="brackets within brackets, a few levels at most") from None
     except msgspec.ValidationError as cause:
         problem, key, remedy = _named(str(cause), kind, example)
-        # What is missing is told with the table that it is missing in, so there is no key to name.
+        # A missing key is reported with its table, so there is no key to name.
         named = "" if "is missing in" in problem else key
         raise error(path, problem, key=named, line=line_of(text, key), remedy=remedy or otherwise) from None
-    except ValueError as cause:  # a number of thousands of digits, of which nobody says where it is
+    except ValueError as cause:  # a number of thousands of digits, which comes without a position
         remedy = "write numbers of at most 18 digits"
         raise error(path, f"is not TOML: {cause}", line=_line_of_digits(text), remedy=remedy) from None
 
 
 def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """All values that are no tables and lists themselves, with their keys as errors name them."""
+    """All values that are not tables or lists themselves, with their keys as errors name them."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _leaves(each, f"{key}.{name}".lstrip("."))

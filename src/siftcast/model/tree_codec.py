@@ -2,8 +2,8 @@
 
 The text of a filter says less than its tree can hold. SQL has no literal for an infinity or for an integer beyond 64
 bits, which bounds in a column of floats or of unsigned integers have; names and strings may hold half a surrogate pair,
-which no UTF-8 has; and an attribute may be named by nothing at all. A tree is nested msgpack arrays, each with its kind
-in front; texts are the bytes of their UTF-8, in which half a pair is passed on.
+which UTF-8 cannot; and an attribute may have an empty name. A tree is nested msgpack arrays, each with its kind in
+front; texts are the bytes of their UTF-8, in which half a pair is passed through.
 
     a >= 5 AND b LIKE 'x%'     ─▶     ["and", [">=", ["name", a], ["value", 5]], ["like", false, ["name", b], x%]]
 

@@ -1,4 +1,4 @@
-"""Checks a filter against a schema when a subscription is added, so that no event meets a mistake later."""
+"""Checks a filter against a schema when a subscription is added, so that no event runs into an error later."""
 
 from __future__ import annotations
 

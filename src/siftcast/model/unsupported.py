@@ -1,6 +1,6 @@
 """What SQL has and this dialect has not (yet), in a sentence that says what to write instead.
 
-Asked only where a filter is refused already, so that it costs nothing where filters are good. The first rule that
+Used only when a filter is already refused, so it costs nothing where filters are good. The first rule that
 knows the word or sign wins; where none does, the parser says what it expected.
 """
 

@@ -79,7 +79,7 @@ def plain_value(value: object) -> Value | None:
     """
     try:
         return _plain_value(value)
-    except (OverflowError, TypeError) as error:  # TypeError: a class says that it is a number, and is none
+    except (OverflowError, TypeError) as error:  # TypeError: a class says that it is a number, and is not
         raise ValueError(str(error)) from None
 
 

@@ -1,7 +1,7 @@
 """Finds where a run of characters with `_` among them first occurs in a text, in n log n whatever the two are.
 
 Most texts are short and most runs rare: a few candidates are tried one by one, found by the first plain part of the
-run. What is not decided by then is looked at in *windows* of the text, each as a whole, in one of two ways:
+run. What is not decided by then is searched in *windows* of the text, each as a whole, in one of two ways:
 
     bits        each character of the run has a bit set for each place of the window where it stands; shifted by its
                 place in the run and ANDed, they leave the places where the run begins:
@@ -13,11 +13,11 @@ run. What is not decided by then is looked at in *windows* of the text, each as 
                 text that fits a memory: characters are numbered in two digits to the base 256, so no product exceeds
                 2^16 and no rounding error of a window a thousandth.
 
-Windows grow from four times the run to a size that stays in the processor's cache, so that a run that is found early
-costs little, and a pattern of many runs no more than its text is long.
+Windows grow from four times the run to a size that stays in the processor's cache, so a run that is found early costs
+little, and a pattern of many runs costs no more than the length of its text.
 
 Cost, for a run of 200 characters that never fits in 262,000: 7 ms, of 65,000 characters 60 ms. Rejected: the shift-and
-automaton, whose step for each character of the text is 0.2 µs in Python; regular expressions, which try every
+automaton, which takes 0.2 µs per character of the text in Python; regular expressions, which try every
 character of the run at every place of the text.
 """
 

@@ -6,13 +6,15 @@ known beforehand, which planned schemes may use as a forecast but must not rely 
 unsubscribes, replaces and publishes in any order, and compares with what the filters themselves say.
 
 Nothing of a scheme's insides is asked for. That events arrive at most once at each node is checked on the messages.
+After each step the network comes to rest (`Protocol.is_settled`), with timers where a scheme has some. Where a scheme
+says whom its nodes begin with, they may talk to nobody else who was not introduced to them.
 Every history ends with a subscription to everything and an event from the other end, so that none shows nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,6 +27,7 @@ from siftcast.overlays.contract import (
     NodeId,
     Protocol,
     PublishRequested,
+    Stimulus,
     SubscribeRequested,
     UnsubscribeRequested,
 )
@@ -53,6 +56,7 @@ FILTERS = (
     "TRUE",
 )
 Factory = Callable[[NodeId], Protocol]
+Contacts = Callable[[NodeId], Iterable[NodeId]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,10 @@ class SchemeConformance:
         """Makes the nodes of the scheme."""
         raise NotImplementedError
 
+    def set_up(self, case: Case) -> tuple[Factory, Contacts | None]:
+        """The nodes, and whom each begins with, where the scheme says so."""
+        return self.factory(case), None
+
     @settings(suppress_health_check=[HealthCheck.differing_executors])
     @given(topologies(), st.lists(steps, min_size=1, max_size=25), st.integers(0, 2**32), st.booleans())
     def test_each_event_reaches_exactly_the_matching_subscribers_once(
@@ -134,32 +142,42 @@ class SchemeConformance:
             matcher_tables("brute_force"),
             tuple(tuple(float(len(tree.spanning((a, b))) - 1) for b in range(count)) for a in range(count)),
         )
-        net = Loopback(tree.nodes, self.factory(case), seed)
+        factory, contacts = self.set_up(case)
+        net = Loopback(tree.nodes, factory, seed, contacts=contacts)
+        self.rest(net)
         if self.advertises:
             for node in tree.nodes:
-                net.do(node, AdvertiseRequested((Subscription(f"all-{node}", Filter.parse("TRUE")),)))
+                self._do(net, node, AdvertiseRequested((Subscription(f"all-{node}", Filter.parse("TRUE")),)))
         held: dict[str, tuple[int, Filter]] = {}
         for number, step in enumerate(steps):
             node = step.node % count
             if step.action == "subscribe":
                 at = held[step.id][0] if step.id in held else node
                 filter_ = Filter.parse(step.filter)
-                net.do(at, SubscribeRequested((Subscription(step.id, filter_),)))
+                self._do(net, at, SubscribeRequested((Subscription(step.id, filter_),)))
                 held[step.id] = at, filter_
             elif step.action == "unsubscribe":
                 at = held.pop(step.id)[0] if step.id in held else node
-                net.do(at, UnsubscribeRequested((step.id,)))
+                self._do(net, at, UnsubscribeRequested((step.id,)))
             else:
                 self._publish(net, node, Event(step.attributes, id=f"e{number}"), held)
         everything = Subscription("everything", Filter.parse("TRUE"))
-        net.do(0, SubscribeRequested((everything,)))
+        self._do(net, 0, SubscribeRequested((everything,)))
         held[everything.id] = 0, everything.filter
         self._publish(net, count - 1, Event({"value": 3, "kind": "x"}, id="last"), held)
+
+    def _do(self, net: Loopback, node: NodeId, stimulus: Stimulus) -> None:
+        net.tell(node, stimulus)
+        self.rest(net)
+
+    def rest(self, net: Loopback) -> None:
+        """Lets the network come to rest."""
+        net.rest()
 
     def _publish(self, net: Loopback, node: int, event: Event, held: dict[str, tuple[int, Filter]]) -> None:
         net.delivered.clear()
         net.sent.clear()
-        net.do(node, PublishRequested(event))
+        self._do(net, node, PublishRequested(event))
         expected = Counter((at, event.id, id) for id, (at, filter_) in held.items() if filter_.matches(event))
         assert Counter(net.delivered) == expected, f"{event} published at {node}"
         assert not net.refused

@@ -19,6 +19,14 @@ Effects of one call are carried out in order. A protocol never waits: what takes
 next incarnation when it is started; everything else is gone. Messages between two nodes may be lost, delayed and
 reordered if the runtime says so.
 
+Who knows whom: a node begins with `Started.contacts`, and learns of others by messages that *introduce* them
+(`Message.introduces`). It may send to, measure and watch every node that was introduced to it, however long ago; the
+runtime attaches addresses to such messages, keeps them, and makes connections on demand. A protocol never sees an
+address. Whoever is watched is reported when it cannot be reached (`PeerLost`) and when it can again (`PeerFound`);
+contacts are watched from the start, others from `Watch` to `Unwatch`. *Lost is not gone*: what waits for a lost peer is
+kept, and no time-out ends that. Gone (`PeerGone`) is only who has left in peace (`LeaveRequested`, handing over, then
+`Leave`) or was declared gone by a person. A protocol that needs randomness seeds a generator with `Started.nonce`.
+
 Durable publishes and subscriptions are answered by `durability.Durable`, which wraps a scheme; a scheme by itself
 knows the ephemeral ones only. What is asked of a durable node beyond this is in `durability.contract`.
 
@@ -57,6 +65,23 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     control: ClassVar[bool] = True
     """Whether it keeps the overlay going, rather than carry an event."""
+    repeated: ClassVar[bool] = False
+    """Whether its sender says it again until it counts, so that nobody else has to keep it or send it again."""
+
+    must_arrive: ClassVar[bool] = False
+    """Whether a durable node must not lose it, although what it follows from may have been ephemeral."""
+
+    @property
+    def carried(self) -> Event | None:
+        """The event it carries, itself or in the message inside it."""
+        inside = getattr(self, "content", None)
+        found: Event | None = inside.carried if isinstance(inside, Message) else getattr(self, "event", None)
+        return found
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        """The nodes it names to whom the receiver may want to talk; the runtime attaches what is needed for that."""
+        return ()
 
     @property
     def event_id(self) -> str | None:
@@ -86,13 +111,15 @@ class Started(Stimulus, frozen=True, gc=False):
 
     `clock_ms` is the calendar's time in milliseconds at `now`, where `now` itself does not go on from one incarnation
     to the next; None where it does. `damaged` says that some of what was persisted is known to be lost. `nonce` is a
-    number of 63 bits that the runtime draws for this life alone.
+    number of 63 bits that the runtime draws for this life alone. `contacts` are the nodes to begin with: the neighbours
+    of a plan, or those through which it enters a network.
     """
 
     restored: Mapping[str, bytes] = {}
     clock_ms: float | None = None
     damaged: bool = False
     nonce: int = 0
+    contacts: tuple[NodeId, ...] = ()
 
 
 class InputSetAside(Stimulus, frozen=True, gc=False):
@@ -116,9 +143,14 @@ class TimerFired(Stimulus, frozen=True, gc=False):
 
 
 class SubscribeRequested(Stimulus, frozen=True, gc=False):
-    """Subscribers of this node want something; an id that is known is given its new filter."""
+    """Subscribers of this node want something; an id that is known is given its new filter.
+
+    `durable` ones outlive their node's absence. With `restored`, they are of an earlier life, and the network knows.
+    """
 
     subscriptions: tuple[Subscription, ...]
+    durable: bool = False
+    restored: bool = False
 
 
 class UnsubscribeRequested(Stimulus, frozen=True, gc=False):
@@ -151,15 +183,60 @@ class PublishRequested(Stimulus, frozen=True, gc=False):
 
 
 class PeerLost(Stimulus, frozen=True, gc=False):
-    """The connection to a node broke."""
+    """A node that is watched cannot be reached. It may come back, and what waits for it is kept."""
 
     peer: NodeId
 
 
 class PeerFound(Stimulus, frozen=True, gc=False):
-    """The connection to a node stands again; both ends are told, and neither knows what the other has kept."""
+    """A node that is watched can be reached, again or for the first time; neither end knows what the other has kept."""
 
     peer: NodeId
+
+
+class PeerGone(Stimulus, frozen=True, gc=False):
+    """A node has left in peace or was declared gone: it does not come back, and what waits for it goes elsewhere.
+
+    One that `left` in peace has handed over what it held.
+    """
+
+    peer: NodeId
+    left: bool = False
+
+
+class MessageReturned(Stimulus, frozen=True, gc=False):
+    """What waited for a node that is gone now comes back to its sender."""
+
+    peer: NodeId
+    message: Message
+
+
+class ApplyRequested(Stimulus, frozen=True, gc=False):
+    """A person wants the network planned by other settings."""
+
+    settings: bytes
+
+
+class PlanChanged(Stimulus, frozen=True, gc=False):
+    """A plan was made for the network as it is now: the node prepares for its epoch, beside those that go on."""
+
+    plan: Any
+
+
+class EpochUsed(Stimulus, frozen=True, gc=False):
+    """All nodes are prepared for an epoch: what is published from now on belongs to it."""
+
+    epoch: int
+
+
+class EpochRetired(Stimulus, frozen=True, gc=False):
+    """Nothing of an epoch is on its way any more: what belongs to it is dropped."""
+
+    epoch: int
+
+
+class LeaveRequested(Stimulus, frozen=True, gc=False):
+    """The node is to leave: it hands over what it holds for others, and then wants to `Leave`."""
 
 
 class Persisted(Stimulus, frozen=True, gc=False):
@@ -183,10 +260,15 @@ class DelayMeasured(Stimulus, frozen=True, gc=False):
 
 
 class RouteInferred(Stimulus, frozen=True, gc=False):
-    """The answer to `InferRoute`: the routers on the way, None for those that do not tell their name."""
+    """The answer to `InferRoute`: the routers on the way, None for those that do not tell their name.
+
+    `status` is `ok`, or `unavailable` where nothing could be found out: then there are no routers here, and that says
+    nothing about the way.
+    """
 
     peer: NodeId
     routers: tuple[str | None, ...]
+    status: str = "ok"
 
 
 # -- effects -----------------------------------------------------------------------------------------
@@ -212,6 +294,27 @@ class Deliver(Effect, frozen=True, gc=False):
 
     event: Event
     subscriptions: Sequence[str]
+
+
+class Watch(Effect, frozen=True, gc=False):
+    """Asks to hear when a node cannot be reached and when it can: at once, if it can be now."""
+
+    peer: NodeId
+
+
+class Unwatch(Effect, frozen=True, gc=False):
+    """Asks to hear nothing more of a node; a connection to it may end."""
+
+    peer: NodeId
+
+
+class Leave(Effect, frozen=True, gc=False):
+    """The node goes for good. It has handed over everything, and those who watch it learn `PeerGone`.
+
+    With a `reason` it was not let in, or is not a member any more, and nobody learns anything.
+    """
+
+    reason: str = ""
 
 
 class Refuse(Effect, frozen=True, gc=False):
@@ -293,6 +396,21 @@ class Protocol(ABC):
     @abstractmethod
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         """Takes in what happened, and says what is to be done about it. `now` is in milliseconds."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing that it was asked or has heard still waits in it for an answer or for a timer.
+
+        A network is at rest once all its nodes are settled and nothing is on its way. Timers that tick for ever, and
+        what waits for peers that are lost, do not count. What a node does as soon as it hears of something needs no
+        word about it, so most schemes are always settled.
+        """
+        return True
+
+    @property
+    def can_leave(self) -> bool:
+        """Whether it answers `LeaveRequested`, sooner or later, by `Leave`; others can only be taken down."""
+        return False
 
     def way_of(self, event: Event) -> str | None:
         """A name for the way an event takes, in a scheme where events of one node may take several to another.

@@ -9,12 +9,15 @@ Schemes know nothing of it.
                          └────────────┘ ◀───Heard(stream, taken 5, 7)───── └────────────┘
                                                   6 is sent again after `refresh_ms`, and then 6 and 7 are handed over
 
-Events go as they are, at most once: what is wanted is that tables are right again, and not that links lose nothing.
+Events go as they are, at most once: what is wanted is that tables are right again, and not that links lose nothing. So
+does what its sender repeats by itself (`Message.repeated`).
 
 A stream joins two lives (`Started.nonce`). Answers tell the life of who answers; if it is another one than before, the
 peer has forgotten what it had heard, and what was not answered goes to it once more in a stream of its own, under new
 numbers. Streams of a peer's former lives that come late are ignored. To a peer that is lost nothing is sent, and what
 is for it waits; when it is found again that goes first, and then the scheme introduces itself, as on any `PeerFound`.
+What is for a peer that is gone is dropped. A scheme that wants to `Leave` does so once all peers that can be reached
+have answered, so that what it hands over arrives.
 
 Patience begins with `refresh_ms`, or twice the shortest time in which the peer has answered, if that is longer, and
 doubles while nothing is answered.
@@ -40,10 +43,12 @@ from siftcast.model import Event
 from siftcast.overlays.contract import (
     Effect,
     Effects,
+    Leave,
     Message,
     MessageReceived,
     NodeId,
     PeerFound,
+    PeerGone,
     PeerLost,
     Protocol,
     SendMessage,
@@ -68,6 +73,10 @@ class Numbered(Message, frozen=True, gc=False):
     stream: Stream
     number: int
     content: Message
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return self.content.introduces
 
 
 class Heard(Message, frozen=True, gc=False):
@@ -116,9 +125,37 @@ class Refreshing(Protocol):
         self._refresh_ms = refresh_ms
         self._refresh_ms_max = max(refresh_ms, refresh_ms_max)
         self._life: int | None = None
+        self._leaving = False
         self._peers: dict[NodeId, _Peer] = {}
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
+        effects = self._finish(stimulus, now) if self._leaving else self._handle(stimulus, now)
+        if not self._leaving:
+            return effects
+        rest = [effect for effect in effects if type(effect) is not Leave]
+        return [*rest, Leave()] if self._has_answers else rest
+
+    def _finish(self, stimulus: Stimulus, now: float) -> Effects:
+        """Sees to what the scheme said last; the scheme itself hears nothing more."""
+        match stimulus:
+            case MessageReceived(sender, Heard() as heard):
+                return self._settle(sender, heard, now)
+            case TimerFired(name) if name.startswith(_TIMER):
+                return self._wake(int(name[len(_TIMER) :]), now)
+            case PeerLost(node):
+                self._peer(node).lost = True
+            case PeerFound(node):
+                return self._find(node, now)
+            case PeerGone(node):
+                self._peers.pop(node, None)
+        return []
+
+    @property
+    def _has_answers(self) -> bool:
+        """Whether all peers that can be reached have answered everything."""
+        return not any(peer.out.waiting for peer in self._peers.values() if not peer.lost)
+
+    def _handle(self, stimulus: Stimulus, now: float) -> Effects:
         match stimulus:
             case MessageReceived(sender, Numbered() as numbered):
                 return self._take(sender, numbered, now)
@@ -132,6 +169,8 @@ class Refreshing(Protocol):
                 return [*waiting, *self._carry_out(self._inner.handle(stimulus, now), now)]
             case PeerLost(node):
                 self._peer(node).lost = True
+            case PeerGone(node):
+                self._peers.pop(node, None)
             case PeerFound(node):
                 again = self._find(node, now)
                 return [*again, *self._carry_out(self._inner.handle(stimulus, now), now)]
@@ -171,11 +210,12 @@ class Refreshing(Protocol):
 
     def _carry_out(self, effects: Effects, now: float) -> Effects:
         """Effects of the scheme, with its control messages numbered."""
-        if not any(type(effect) is SendMessage and effect.message.event_id is None for effect in effects):
+        self._leaving = self._leaving or any(type(effect) is Leave for effect in effects)
+        if not any(_must_arrive(effect) for effect in effects):
             return effects
         done: list[Effect] = []
         for effect in effects:
-            if type(effect) is SendMessage and effect.message.event_id is None:
+            if isinstance(effect, SendMessage) and _must_arrive(effect):
                 for node in effect.destinations:
                     done += self._tell(node, effect.message, now)
             else:
@@ -272,9 +312,22 @@ class Refreshing(Protocol):
 
     # -- facts -------------------------------------------------------------------------------------------
 
+    @property
+    def is_settled(self) -> bool:
+        return self._inner.is_settled and self._has_answers
+
+    @property
+    def can_leave(self) -> bool:
+        return self._inner.can_leave
+
     def way_of(self, event: Event) -> str | None:
         return self._inner.way_of(event)
 
     def state(self) -> Mapping[str, Any]:
         """The scheme's facts, and how many control messages were not answered."""
         return {**self._inner.state(), "control_waiting": sum(len(peer.out.waiting) for peer in self._peers.values())}
+
+
+def _must_arrive(effect: Effect) -> bool:
+    """Whether an effect sends something that nobody else would send again."""
+    return type(effect) is SendMessage and effect.message.event_id is None and not effect.message.repeated

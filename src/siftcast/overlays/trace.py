@@ -12,14 +12,17 @@ receiver; what lies between is the network's. `matches` and `lookups` of a row a
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -48,10 +51,21 @@ DELIVERIES = pa.schema(
     ]
 )
 EVENTS = pa.schema([("id", pa.string()), ("attributes", pa.string())])
-WANTED = pa.schema([("key", pa.string()), ("id", pa.string()), ("filter", pa.string()), ("subscriber", pa.string())])
+WANTED = pa.schema(
+    [
+        ("key", pa.string()),
+        ("id", pa.string()),
+        ("filter", pa.string()),
+        ("subscriber", pa.string()),
+        ("delay_ms_max", pa.float64()),
+    ]
+)
+MESSAGE_KINDS = frozenset({"sent", "multicast", "received", "dropped", "lost"})
+"""Kinds of records of which there is one for each message."""
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
 Delivery = tuple[float, int, str, Sequence[str]]
-_CHUNK = 100_000
+_CHUNK = 30_000
+_COUNTS = b"siftcast.message_counts"
 _TIME, _BYTES, _NUMBER, _OBJECT = "$timestamp", "$bytes", "$number", "$object"  # marks of what JSON cannot hold
 
 
@@ -67,6 +81,10 @@ class Trace:
     deliveries: list[Delivery] = field(default_factory=list)
     events: dict[str, Event] = field(default_factory=dict)
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    messages: bool = True
+    """Whether each message has its records. Without, messages are counted: for runs of which only the rest is asked."""
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Without records of messages: how many there were of each kind of record and name of message."""
     _record_tables: list[pa.Table] = field(default_factory=list)
     _delivery_tables: list[pa.Table] = field(default_factory=list)
 
@@ -113,14 +131,21 @@ class Trace:
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         files = [place / name for name in FILES]
-        pq.write_table(self.record_table(), files[0], compression="zstd")
+        records = self.record_table()
+        if not self.messages:
+            counts = [(*key, count) for key, count in sorted(self.counts.items())]
+            records = records.replace_schema_metadata({_COUNTS: msgspec.json.encode(counts)})
+        pq.write_table(records, files[0], compression="zstd")
         pq.write_table(self.delivery_table(), files[1], compression="zstd")
         events = [
             (event.id, msgspec.json.encode(_marked(_plain_attributes(event))).decode())
             for event in self.events.values()
         ]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), files[2])
-        wanted = [(key, item.id, str(item.filter), item.subscriber) for key, item in self.subscriptions.items()]
+        wanted = [
+            (key, item.id, str(item.filter), item.subscriber, item.delay_ms_max)
+            for key, item in self.subscriptions.items()
+        ]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), files[3])
 
     @classmethod
@@ -129,15 +154,20 @@ class Trace:
         place = Path(folder)
         try:
             tables = [pq.read_table(place / name) for name in FILES]
+            counted = (tables[0].schema.metadata or {}).get(_COUNTS)
+            counts = msgspec.json.decode(counted or b"[]", type=list[tuple[str, str, int]])
             records, deliveries = tables[0].cast(RECORDS), tables[1].cast(DELIVERIES)
-            events, wanted = tables[2].cast(EVENTS).to_pylist(), tables[3].cast(WANTED).to_pylist()
+            events, wanted = tables[2].cast(EVENTS).to_pylist(), _with_bounds(tables[3]).cast(WANTED).to_pylist()
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{place} holds no trace: {error}") from None
         return cls(
             events={row["id"]: Event(_unmarked(msgspec.json.decode(row["attributes"])), row["id"]) for row in events},
             subscriptions={
-                row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"]) for row in wanted
+                row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"], row["delay_ms_max"])
+                for row in wanted
             },
+            messages=counted is None,
+            counts=Counter({(kind, name): count for kind, name, count in counts}),
             _record_tables=[records],
             _delivery_tables=[deliveries],
         )
@@ -151,6 +181,13 @@ class Trace:
         if self.deliveries:
             self._delivery_tables.append(_table(DELIVERIES, self.deliveries))
             self.deliveries.clear()
+
+
+def _with_bounds(wanted: pa.Table) -> pa.Table:
+    """Subscriptions of a trace that was saved before they had bounds on delay have none."""
+    if "delay_ms_max" in wanted.column_names:
+        return wanted
+    return wanted.append_column(WANTED.field("delay_ms_max"), pa.nulls(len(wanted), pa.float64()))
 
 
 def _plain_attributes(event: Event) -> dict[str, Any]:
@@ -191,9 +228,14 @@ def _unmarked(value: Any) -> Any:
 
 def _table(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     columns = []
-    for column, values in zip(schema, zip(*rows, strict=True), strict=True):
+    # One pass over all rows, because a pass for each column would wait for the memory most of the time.
+    flat = list(chain.from_iterable(rows))
+    for number, column in enumerate(schema):
+        values = flat[number :: len(schema)]
         if pa.types.is_dictionary(column.type):
             columns.append(pa.array(values, pa.string()).dictionary_encode())
+        elif pa.types.is_int32(column.type) and not any(values):  # as of most messages
+            columns.append(pa.array(np.zeros(len(values), dtype=np.int32)))
         else:
             columns.append(pa.array(values, column.type))
     return pa.Table.from_arrays(columns, schema=schema)

@@ -4,10 +4,13 @@
     cell_table.py       what was counted, as loads and shares
     zone_partition.py   the load of a cell; one axis in contiguous zones, exactly
     space_partition.py  several axes, by k-d cuts
+    zone_choice.py      which axes to cut
+    statistics_tables.py    counts as tables and text that people read
+    shard_plan.py       subscriptions in shards, for matching on Spark (shard_axes.py, shard_choice.py: where to cut)
     owned_zones.py      Kyra's zones: among the servers of a clique, and among routing trees
     cliques.py          near servers in cliques, under two limits
     spanning_trees.py   minimum spanning trees, and trees with balanced degrees
-    forgy.py            values of like interest in multicast groups
+    forgy.py            values of similar interest in multicast groups
     kyra_planning.py    all of these together: the layout of a Kyra network
     group_planning.py   content groups and their trees, for multicast-based routing
     cluster_planning.py clusters of subscriptions on a network, for clustered dissemination
@@ -15,22 +18,20 @@
     clustering/         subscriptions that receive the same events in clusters (imported by its own name)
 
 Networks come in as matrices of latencies between servers: planning does not know the underlay.
-What comes out are plain types of `space`. Who measures does not matter: an experiment counts in memory, Spark counts
-a table of any size with the same functions on Arrow batches.
+Results are plain types of `space`. It does not matter who measures: an experiment counts in memory; Spark counts a
+table of any size with the same functions on Arrow batches.
 """
 
-from siftcast.planning.cell_table import AxisTable, CellTable, JointTable
+from siftcast.planning.cell_table import CellTable
 from siftcast.planning.cells import Cells, axis_edges, grid_size, joint_cells, places_of
-from siftcast.planning.cliques import Cliques, clique_sizes, cluster_cliques, diameter
+from siftcast.planning.cliques import clique_sizes, cluster_cliques
 from siftcast.planning.cluster_planning import assign_clusters, interest_clusters, matched_matrix, plan_clusters
-from siftcast.planning.forgy import Groups, forgy_groups
 from siftcast.planning.group_planning import group_trees, plan_groups
 from siftcast.planning.kyra_planning import plan_kyra, plan_kyra_in_boxes
-from siftcast.planning.owned_zones import clique_zones, own_zones, tree_members, tree_zones
-from siftcast.planning.popularity import PowerLaw, fit_power_law, traversed_shares
-from siftcast.planning.space_partition import partition_space, split_space
-from siftcast.planning.spanning_trees import balanced_spanning_trees, minimum_spanning_tree
-from siftcast.planning.zone_choice import Candidate, choose_zones
+from siftcast.planning.popularity import fit_power_law, traversed_shares
+from siftcast.planning.space_partition import partition_space
+from siftcast.planning.spanning_trees import minimum_spanning_tree
+from siftcast.planning.zone_choice import choose_zones
 from siftcast.planning.zone_partition import (
     ALPHA,
     Quality,
@@ -43,34 +44,23 @@ from siftcast.planning.zone_partition import (
 
 __all__ = [
     "ALPHA",
-    "AxisTable",
-    "Candidate",
     "CellTable",
     "Cells",
-    "Cliques",
-    "Groups",
-    "JointTable",
-    "PowerLaw",
     "Quality",
     "assign_clusters",
     "axis_edges",
-    "balanced_spanning_trees",
     "bottleneck",
     "cell_loads",
     "choose_zones",
     "clique_sizes",
-    "clique_zones",
     "cluster_cliques",
-    "diameter",
     "fit_power_law",
-    "forgy_groups",
     "grid_size",
     "group_trees",
     "interest_clusters",
     "joint_cells",
     "matched_matrix",
     "minimum_spanning_tree",
-    "own_zones",
     "partition_line",
     "partition_space",
     "places_of",
@@ -80,8 +70,5 @@ __all__ = [
     "plan_kyra_in_boxes",
     "quality",
     "split_line",
-    "split_space",
     "traversed_shares",
-    "tree_members",
-    "tree_zones",
 ]

@@ -3,10 +3,10 @@
     volume        the share of the events that lie in a cell
     weight        the mean weight of its events, 1 where it has none
     popularity    the share of all subscriptions that want an event of the cell
-    selectivity   the share of the cell that a subscription wants which overlaps it at all
+    selectivity   the share of the cell that is wanted by a subscription that overlaps it at all
 
 In a cell of one value, popularity is simply touched / subscriptions and selectivity is 1. In a wide cell a
-subscription may want a part only, and Kyra's load is a sum over events: what counts is how many subscriptions an
+subscription may want only a part, and Kyra's load is a sum over events: what counts is how many subscriptions an
 event there meets, not how many want something near it. On one axis of several, a subscription counts by what it asks
 of that axis alone; where the attributes are independent this only scales every load alike.
 """
@@ -25,7 +25,7 @@ from siftcast.planning.zone_partition import ALPHA, cell_loads
 
 @dataclass(frozen=True, slots=True)
 class JointTable:
-    """Boxes over several axes, a row of lows and highs each, and their counts."""
+    """Boxes over several axes, each a row of lows and highs, and their counts."""
 
     lows: Floats
     highs: Floats

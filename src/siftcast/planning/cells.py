@@ -12,7 +12,7 @@ that is all a distributed count has to do. For each cell of an axis, and for eac
     crossing   how many subscriptions a cut at its lower edge would split (axes only)
 
 Within a cell wider than one value, events and interests are taken to be evenly spread.
-Cost: a binary search an event and axis; for a filter its parsing, and a pass over the joint cells.
+Cost: one binary search per event and axis; for a filter its parsing, and one pass over the joint cells.
 """
 
 from __future__ import annotations

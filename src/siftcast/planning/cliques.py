@@ -93,12 +93,6 @@ def join_lone_servers(latencies_ms: npt.ArrayLike, cliques: Cliques, *, members_
         lone[one] = lone[other] = -1
 
 
-def diameter(latencies_ms: npt.ArrayLike, members: tuple[int, ...]) -> float:
-    """The largest latency between two members, 0 for one alone."""
-    distances = symmetric_latencies(latencies_ms)
-    return float(distances[np.ix_(members, members)].max(initial=0.0, where=~np.eye(len(members), dtype=np.bool_)))
-
-
 def clique_sizes(cliques: Cliques) -> tuple[float, int]:
     """The mean and the largest number of servers in a clique: a column of Kyra's Table I."""
     sizes = [len(clique) for clique in cliques]

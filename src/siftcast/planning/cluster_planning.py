@@ -1,13 +1,13 @@
 """The layout of a clustered network: clusters of subscriptions from any method, on servers with latencies between them.
 
-`plan_clusters` takes labels as they come, from spectral clustering or from whatever else; it adds where events enter
-and where new subscriptions go. The coordinator is the server with the least total latency to all others, since every
-change goes through it and back; further rendezvous are each the server farthest from those there are, so that every
-publisher has one near.
+`plan_clusters` takes labels from spectral clustering or from any other method; it adds where events enter and where
+new subscriptions go. The coordinator is the server with the least total latency to all others, since every change
+goes through it and back; each further rendezvous is the server farthest from the existing ones, so that every
+publisher has one nearby.
 
 `interest_clusters` is the plainest method: Forgy's k-means over which recent events each subscription matched.
 
-Cost: O(servers · rendezvous) beside the clustering, which is O(subscriptions · events · clusters) a round.
+Cost: O(servers · rendezvous) plus the clustering, which is O(subscriptions · events · clusters) per round.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def assign_clusters(
 ) -> ClusterAssignment:
     """Labels of these subscriptions as an assignment that places new ones by the events they match.
 
-    A negative label is none: methods that cluster by traffic know nothing of what matched no event. Such subscriptions
-    are a cluster of their own, of the number `silent`; without one, of the number after the last. Whoever plans again
-    and again should name it, so that it is the same each time.
+    A negative label means none: methods that cluster by traffic know nothing of what matched no event. Such
+    subscriptions form a cluster of their own, with the number `silent` or, without it, the number after the last. A
+    caller that plans again and again should name it, so that it is the same each time.
     """
     numbers = np.asarray(labels, dtype=np.int64)
     if len(numbers) != len(ids):

@@ -1,11 +1,11 @@
-"""Groups of event values with like interests, by Forgy's k-means (the multicast-based scheme of the Kyra paper).
+"""Groups of event values with similar interests, by Forgy's k-means (the multicast-based scheme of the Kyra paper).
 
 A value is a point: a 0 or 1 for each server, who wants it or not. k random values are the first centres; every value
 then joins the nearest centre, every centre moves to the mean of its values, until nothing changes. The members
 of a group are all servers that want any of its values: an event is multicast to all of them, wanted or not.
 
 Distances are Euclidean, ties go to the first centre, and groups that end up without values are left out, so there
-may be fewer than k. Cost: O(values · servers · k) a round; 1,000 values, 500 servers and 50 groups take 0.1 s in all.
+may be fewer than k. Cost: O(values · servers · k) per round; 1,000 values, 500 servers and 50 groups take 0.1 s in all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+_ROUNDS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,18 @@ class Groups:
         return len(self.members)
 
 
-def forgy_groups(interest: npt.ArrayLike, groups: int, rng: np.random.Generator, *, rounds_max: int = 100) -> Groups:
+def forgy_groups(interest: npt.ArrayLike, groups: int, rng: np.random.Generator) -> Groups:
     """Values (rows of `interest`) in groups by the servers (columns) that want them."""
     wanted = np.asarray(interest, dtype=np.bool_)
     if wanted.ndim != 2 or not len(wanted):
         raise ValueError(f"interest must be a matrix of values by servers, not of the shape {wanted.shape}")
-    if groups < 1 or rounds_max < 1:
-        raise ValueError(f"there must be at least one group and one round, not {groups} and {rounds_max}")
+    if groups < 1:
+        raise ValueError(f"there must be at least one group, not {groups}")
     points = wanted.astype(np.float64)
     centres = points[np.sort(rng.choice(len(points), size=min(groups, len(points)), replace=False))]
     group_of = np.full(len(points), -1)
     rounds = 0
-    while rounds < rounds_max:
+    while rounds < _ROUNDS_MAX:
         rounds += 1
         nearest = np.argmin(_squared_distances(points, centres), axis=1)
         if (nearest == group_of).all():

@@ -1,4 +1,4 @@
-"""What multicast-based routing needs of planning: the groups of the content, and the trees of groups.
+"""What multicast-based routing needs from planning: the groups of the content, and the trees of groups.
 
 Groups come from Forgy's k-means over the interests in each cell. Trees are asked for while events flow, because who is
 in a group changes as subscriptions do; they depend on the members alone, so every server finds the same one, and in
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from siftcast.planning.forgy import forgy_groups
 from siftcast.planning.latency_matrices import symmetric_latencies
 from siftcast.planning.spanning_trees import minimum_spanning_tree
+from siftcast.planning.zone_partition import checked_edges
 from siftcast.space import ContentGroups, ContentSpace, Partition, Tree
 
 _REMEMBERED_TREES = 4_096
@@ -30,10 +31,9 @@ def plan_groups(
     *,
     axis: int = 0,
 ) -> ContentGroups:
-    """Cells of one axis in groups of like interest; `interest` has a row a cell and a column a server."""
-    places, wanted = np.asarray(edges, dtype=np.float64), np.asarray(interest)
-    if len(places) != len(wanted) + 1:
-        raise ValueError(f"{len(wanted)} cells have {len(wanted) + 1} edges, not {len(places)}")
+    """Cells of one axis in groups of similar interest; `interest` has a row per cell and a column per server."""
+    wanted = np.asarray(interest)
+    places = checked_edges(edges, len(wanted))
     found = forgy_groups(wanted, groups, rng)
     return ContentGroups(Partition.along(space, axis, places[1:-1]), found.group_of.tolist())
 

@@ -2,8 +2,8 @@
 
 Near servers become cliques under both limits; the space is cut into zones of balanced load among the servers of each
 clique, and among the trees; a tree joins the servers whose zone overlaps its own, by the least total latency or, with a
-balance factor above 1, with degrees that are balanced over all trees. There are as many trees as servers in the
-largest clique unless told: fewer trees are joined by several servers of that clique, more would join the same servers
+balance factor above 1, with degrees that are balanced over all trees. By default there are as many trees as servers
+in the largest clique: with fewer, several servers of that clique join the same tree; more would join the same servers
 again (Kyra, III.A).
 
 Loads are `cell_loads(popularity, volume, weight)` of cells: of one axis between edges (`plan_kyra`), or of boxes in a

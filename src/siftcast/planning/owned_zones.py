@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from siftcast.planning.zone_partition import checked_zones, split_line
-from siftcast.space import ContentSpace, OwnedZones, Partition
+from siftcast.planning.zone_partition import checked_zones, split_line, zones_along
+from siftcast.space import ContentSpace, OwnedZones
 
 METHODS = ("bottleneck", "shares")
 
@@ -37,9 +37,7 @@ def own_zones(
     method: str = "bottleneck",
 ) -> OwnedZones:
     """One axis cut among owners, in their order; cell i reaches from edge i to edge i + 1."""
-    places, each = np.asarray(edges, dtype=np.float64), np.asarray(loads, dtype=np.float64)
-    if len(places) != len(each) + 1:
-        raise ValueError(f"{len(each)} cells have {len(each) + 1} edges, not {len(places)}")
+    each = np.asarray(loads, dtype=np.float64)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     if method == "bottleneck" or not each.any():
@@ -47,8 +45,7 @@ def own_zones(
         holders = list(owners[: len(cuts) + 1])
     else:
         cuts, holders = _cut_at_shares(each, owners)
-    sums = [float(part.sum()) for part in np.split(each, cuts)]
-    return OwnedZones(Partition.along(space, axis, places[cuts], loads=sums), tuple(holders))
+    return OwnedZones(zones_along(space, axis, edges, each, cuts), tuple(holders))
 
 
 def _cut_at_shares(loads: npt.NDArray[np.float64], owners: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -61,43 +58,13 @@ def _cut_at_shares(loads: npt.NDArray[np.float64], owners: Sequence[int]) -> tup
     # A cell belongs to the share in which the middle of its load lies.
     share = np.minimum((middles * len(owners)).astype(np.int64), len(owners) - 1)
     cuts = (np.flatnonzero(np.diff(share)) + 1).tolist()
-    return cuts, [owners[place] for place in share[[0, *cuts]]]
-
-
-def clique_zones(
-    space: ContentSpace,
-    edges: npt.ArrayLike,
-    loads: npt.ArrayLike,
-    cliques: Sequence[Sequence[int]],
-    *,
-    axis: int = 0,
-    method: str = "bottleneck",
-) -> tuple[OwnedZones, ...]:
-    """The zones of each clique's servers; `loads` is one line for all cliques, or a row for each."""
-    rows = np.broadcast_to(np.asarray(loads, dtype=np.float64), (len(cliques), np.shape(loads)[-1]))
-    return tuple(
-        own_zones(space, edges, row, clique, axis=axis, method=method)
-        for row, clique in zip(rows, cliques, strict=True)
-    )
-
-
-def tree_zones(
-    space: ContentSpace,
-    edges: npt.ArrayLike,
-    loads: npt.ArrayLike,
-    trees: int,
-    *,
-    axis: int = 0,
-    method: str = "bottleneck",
-) -> OwnedZones:
-    """The zones of the routing trees 0 … trees - 1."""
-    return own_zones(space, edges, loads, range(trees), axis=axis, method=method)
+    return cuts, [owners[index] for index in share[[0, *cuts]]]
 
 
 def tree_members(trees: OwnedZones, cliques: Sequence[OwnedZones]) -> dict[int, tuple[int, ...]]:
     """The servers of each tree that has a zone, ascending: those whose own zone overlaps it."""
     members: dict[int, tuple[int, ...]] = {}
     for zone, tree in zip(trees.partition.zones, trees.owners, strict=True):
-        touched = (clique.owners[place] for clique in cliques for place in clique.partition.zones_of(zone.box))
+        touched = (clique.owners[index] for clique in cliques for index in clique.partition.zones_of(zone.box))
         members[tree] = tuple(sorted(touched))
     return members

@@ -5,7 +5,7 @@ lies between: the smallest subtree that holds publisher and subscribers. On mini
 share is about popularity^α, and zones are balanced by loads that count popularity^α rather than popularity.
 
 The power law is fitted as a spreadsheet does it, by least squares on logarithms, and R² is that of the logarithms.
-The exponent alone is fitted, since all servers must be passed when all want the event; `with_factor` frees the factor.
+The exponent alone is fitted, without a factor, since all servers must be passed when all want the event.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
-    """y ≈ factor · x^exponent, and how much of the variance of log y that explains."""
+    """y ≈ x^exponent, and how much of the variance of log y that explains."""
 
     exponent: float
-    factor: float
     r_squared: float
 
 
@@ -41,28 +40,25 @@ def traversed_shares(tree: Tree, popularities: Sequence[float], rng: np.random.G
         raise ValueError(f"there must be at least one draw, not {draws}")
     nodes = np.array(tree.nodes)
     shares = np.empty(len(popularities))
-    for place, popularity in enumerate(popularities):
+    for index, popularity in enumerate(popularities):
         takers = max(1, round(popularity * len(nodes)))
         passed = 0
         for _ in range(draws):
             subscribers = rng.choice(nodes, size=takers, replace=False).tolist()
             passed += len(tree.spanning([int(rng.choice(nodes)), *subscribers]))
-        shares[place] = passed / (draws * len(nodes))
+        shares[index] = passed / (draws * len(nodes))
     return shares
 
 
-def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike, *, with_factor: bool = False) -> PowerLaw:
-    """The power law through (1, 1), or with a factor of its own, nearest to these points in logarithms."""
+def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike) -> PowerLaw:
+    """The power law nearest to these points in logarithms."""
     across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if across.shape != up.shape or across.ndim != 1 or len(set(across.tolist())) < 2:
         raise ValueError("a power law is fitted to at least two points with different x")
     if not ((across > 0).all() and (up > 0).all() and np.isfinite(across).all() and np.isfinite(up).all()):
         raise ValueError("a power law is fitted to finite numbers above 0")
     logs, targets = np.log(across), np.log(up)
-    if with_factor:
-        exponent, offset = (float(each) for each in np.polyfit(logs, targets, 1))
-    else:
-        exponent, offset = float(logs @ targets / (logs @ logs)), 0.0
-    residual = float(((targets - exponent * logs - offset) ** 2).sum())
+    exponent = float(logs @ targets / (logs @ logs))
+    residual = float(((targets - exponent * logs) ** 2).sum())
     total = float(((targets - targets.mean()) ** 2).sum())
-    return PowerLaw(exponent, float(np.exp(offset)), 1.0 - residual / total if total > 0 else float(residual == 0))
+    return PowerLaw(exponent, 1.0 - residual / total if total > 0 else float(residual == 0))

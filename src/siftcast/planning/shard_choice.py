@@ -3,8 +3,8 @@
 Each attribute that filters name and events have is tried. Places to cut are values that occur in the samples; the
 attribute is cut there so that no zone has much more than its share of subscriptions and events: the load of a stretch
 is the mean of its share of both, cut exactly by `split_line`. So memory, which follows the subscriptions, and time,
-which follows the events as well, are both within twice an even share. Rejected: the product of the two, which is no sum
-over stretches and leaves zones without events as large as the memory; popularity^α · volume, the load of Kyra's
+which follows the events as well, are both within twice an even share. Rejected: the product of the two, which is not a
+sum over stretches and leaves zones without events as large as the memory; popularity^α · volume, the load of Kyra's
 servers, for which subscriptions that nobody publishes for weigh nothing, though they need memory all the same.
 
 What counts in the end is what an event costs. It is copied to each of its shards, and matched against what is in them:
@@ -25,17 +25,17 @@ import numpy as np
 from siftcast.model import Filter
 from siftcast.model.intervals import Cut
 from siftcast.model.values import Kind
-from siftcast.planning.shard_axes import InterestReader, Place, Ranges, ShardAxis, zones_between
+from siftcast.planning.shard_axes import CutValue, InterestReader, Ranges, ShardAxis, zones_between
 from siftcast.planning.shard_plan import REPLICAS_MAX, ShardPlan
 from siftcast.planning.zone_partition import split_line
 
 AxisName = tuple[str, Kind]
-EventSample = Mapping[AxisName, Sequence[Place | None]]  # for each attribute the sampled values, None for no value
+EventSample = Mapping[AxisName, Sequence[CutValue | None]]  # for each attribute the sampled values, None for no value
 
 COPY = 5_000  # copying an event costs about as much as matching it against so many subscriptions more
 AXES_MAX = 2
 TRIED_MAX = 8
-PLACES_MAX = 1_024
+VALUES_MAX = 1_024
 _WORTH = 0.9
 
 
@@ -88,7 +88,7 @@ def _try(
     name: AxisName,
     filters: Sequence[Filter],
     left: Sequence[int],
-    values: Sequence[Place | None],
+    values: Sequence[CutValue | None],
     amount: float,
     plan: ShardPlan,
 ) -> _Trial | None:
@@ -100,7 +100,7 @@ def _try(
     zones = max(2, min(plan.asked, round(plan.asked * amount / max(1, plan.total) * len(wanted) / len(left))))
     for _ in range(2):  # the second time without those that turned out to span, which would blur the loads
         axis = ShardAxis(attribute, kind, _cut(list(wanted.values()), present, zones))
-        cuts: list[Cut] = [(0, place, 0) for place in axis.cuts]
+        cuts: list[Cut] = [(0, value, 0) for value in axis.cuts]
         found = {index: zones_between(cuts, ranges) for index, ranges in wanted.items()}
         wanted = {index: ranges for index, ranges in wanted.items() if len(found[index]) <= REPLICAS_MAX}
         if not wanted or not axis.cuts:
@@ -116,29 +116,29 @@ def _try(
     )
 
 
-def _cut(wanted: Sequence[Ranges], present: Sequence[Place], zones: int) -> tuple[Place, ...]:
-    """Places that give zones of about equal load; fewer where there are not enough distinct values."""
+def _cut(wanted: Sequence[Ranges], present: Sequence[CutValue], zones: int) -> tuple[CutValue, ...]:
+    """Values that give zones of about equal load; fewer where there are not enough distinct values."""
     ends = [cut[1] for ranges in wanted for each in ranges for cut in each if len(cut) > 1]
     # The high end of "= 'IBM'" is the next string, 'IBM' and a zero byte: right, but nobody would want to read it.
-    ends = [place for place in ends if not (isinstance(place, str) and place.endswith("\0"))]
+    ends = [end for end in ends if not (isinstance(end, str) and end.endswith("\0"))]
     points = sorted([*present, *ends])
     if not points:
         return ()
-    steps = max(1, len(points) // PLACES_MAX)
-    places = sorted(set(points[::steps]))[1:]
-    cuts: list[Cut] = [(0, place, 0) for place in places]
-    events, interests = np.zeros(len(places) + 2), np.zeros(len(places) + 2)
+    steps = max(1, len(points) // VALUES_MAX)
+    chosen = sorted(set(points[::steps]))[1:]
+    cuts: list[Cut] = [(0, value, 0) for value in chosen]
+    events, interests = np.zeros(len(chosen) + 2), np.zeros(len(chosen) + 2)
     for value in present:
         events[zones_between(cuts, (((0, value, 0), (0, value, 1)),))[0]] += 1
-    change = np.zeros(len(places) + 2)
+    change = np.zeros(len(chosen) + 2)
     for ranges in wanted:
         touched = zones_between(cuts, ranges)
         if touched:  # spread over all from first to last; exact for the single ranges that nearly all are
             change[touched[0]] += 1 / (touched[-1] + 1 - touched[0])
             change[touched[-1] + 1] -= 1 / (touched[-1] + 1 - touched[0])
     interests = np.maximum(np.cumsum(change), 0.0)
-    loads = (events / max(1.0, events.sum()) + interests / max(1.0, interests.sum()))[: len(places) + 1]
-    return tuple(places[cell - 1] for cell in split_line(loads, zones))
+    loads = (events / max(1.0, events.sum()) + interests / max(1.0, interests.sum()))[: len(chosen) + 1]
+    return tuple(chosen[cell - 1] for cell in split_line(loads, zones))
 
 
 def _joined(plan: ShardPlan, trial: _Trial, scale: float) -> ShardPlan:

@@ -118,7 +118,7 @@ class Placement:
     """Where a plan keeps filters; made by each task for itself, since it remembers their templates."""
 
     def __init__(self, plan: ShardPlan) -> None:
-        cuts: list[list[Cut]] = [[(0, place, 0) for place in axis.cuts] for axis in plan.axes]
+        cuts: list[list[Cut]] = [[(0, value, 0) for value in axis.cuts] for axis in plan.axes]
         readers = [InterestReader(axis.path, axis.kind) for axis in plan.axes]
         self.span = plan.first_zones[-1]
         self._axes = list(zip(readers, cuts, plan.first_zones[:-1], strict=True))

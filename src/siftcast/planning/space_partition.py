@@ -5,11 +5,11 @@ place that balance its two sides best, among all places where a cell ends. Any n
 powers of two: n zones are asked of a region, and each side of a cut gets its share of n. Halves are tried first, to
 keep the tree shallow; where no place halves a region well, as around a hot cell, any share is.
 
-Where it is known how many subscriptions each cut would split, cuts that balance within 5 % of the best are told apart
-by that: a subscription is kept in every zone it touches, so a needless split is paid for at each of them. Cells are
-kept by the ranks of their edges, so nothing depends on units and infinite ends do no harm.
+Where it is known how many subscriptions each cut would split, the cut that splits fewest is taken among those that
+balance within 5 % of the best: a subscription is kept in every zone it touches, so a needless split is paid for at
+each of them. Cells are kept by the ranks of their edges, so nothing depends on units and infinite ends do no harm.
 
-Cost: O(cells log cells) a level of the tree for each axis.
+Cost: O(cells log cells) per level of the tree and axis.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from siftcast.planning.zone_partition import Floats, Integers, checked_zones
 from siftcast.space import ContentSpace, Cuts, Partition
 
-# Cuts that are this near to the best balance are told apart by the subscriptions they split.
+# Among cuts this near to the best balance, the one that splits fewest subscriptions is taken.
 NEARLY = 1.05
 _SLACK = 1e-12
 _PLACES_KEPT = 64
@@ -37,11 +37,10 @@ def partition_space(
     zones: int,
     *,
     crossings: Crossings = (),
-    reason: str = "",
 ) -> Partition:
     """All axes of a space in zones of balanced load; see `split_space`."""
     cuts, sums = split_space(lows, highs, loads, zones, crossings=crossings)
-    return Partition(space, cuts, loads=sums, reason=reason)
+    return Partition(space, cuts, loads=sums)
 
 
 def split_space(

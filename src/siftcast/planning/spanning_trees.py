@@ -59,7 +59,7 @@ def _balanced(distances: Floats, servers: list[int], degrees: list[int], balance
     order = np.argsort(distances[np.ix_(servers, servers)][rows, columns], kind="stable")
     connections = zip(rows[order].tolist(), columns[order].tolist(), strict=True)
     part_of = list(range(len(servers)))
-    parts = [[place] for place in range(len(servers))]
+    parts = [[position] for position in range(len(servers))]
     # The M shortest connections that close no loop, shortest first; what lies beyond them is still in the iterator.
     window: list[tuple[int, int]] = []
     edges: list[tuple[int, int]] = []
@@ -73,8 +73,8 @@ def _balanced(distances: Floats, servers: list[int], degrees: list[int], balance
         degrees[servers[a]] += 1
         degrees[servers[b]] += 1
         small, large = sorted((part_of[a], part_of[b]), key=lambda part: len(parts[part]))
-        for place in parts[small]:
-            part_of[place] = large
+        for position in parts[small]:
+            part_of[position] = large
         parts[large] += parts[small]
     return Tree(servers, edges)
 

@@ -5,7 +5,7 @@ are published, and what one costs. The exponent is Kyra's Figure 7: on a tree an
 it, a share of popularity^0.6101 of them.
 
 One axis is cut exactly: no other contiguous zones have a smaller largest load. The search halves the interval in which
-that bottleneck lies and asks a greedy pass whether n zones suffice; O(n log m) a pass for m cells. Many partitions
+that bottleneck lies and asks a greedy pass whether n zones suffice; O(n log m) per pass for m cells. Many partitions
 share the least bottleneck, so the zones are then laid as near to equal as it allows: each takes the place nearest to
 an even share of what is left, among those from which the rest can still be done. Rejected: the greedy pass
 itself as the answer, which fills the first zones to the brim and leaves the last ones idle; dynamic
@@ -64,7 +64,7 @@ def cell_loads(
     for name, values in (("popularity", wanted), ("volume", published), ("weight", cost)):
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise ValueError(f"the {name} of every cell must be a finite number of at least 0")
-    # 0^0 is 1 for NumPy: with α = 0 a load counts events only, also those that nobody wants.
+    # 0^0 is 1 for NumPy: with α = 0 a load counts events only, even those that nobody wants.
     loads: Floats = wanted**alpha * published * cost
     return loads
 
@@ -106,17 +106,26 @@ def bottleneck(loads: npt.ArrayLike, zones: int) -> float:
     return _attained(sums, _greedy(sums, zones, _bottleneck(sums, zones)) or [])
 
 
-def partition_line(
-    space: ContentSpace, edges: npt.ArrayLike, loads: npt.ArrayLike, zones: int, *, axis: int = 0, reason: str = ""
+def partition_line(space: ContentSpace, edges: npt.ArrayLike, loads: npt.ArrayLike, zones: int) -> Partition:
+    """The first axis of a space in zones of balanced load; cell i reaches from edge i to edge i + 1."""
+    return zones_along(space, 0, edges, loads, split_line(loads, zones))
+
+
+def zones_along(
+    space: ContentSpace, axis: int, edges: npt.ArrayLike, loads: npt.ArrayLike, cuts: Sequence[int]
 ) -> Partition:
-    """One axis of a space in zones of balanced load; cell i reaches from edge i to edge i + 1."""
-    places = np.asarray(edges, dtype=np.float64)
+    """An axis cut before these cells, each zone with the sum of the loads of its cells."""
     each = np.asarray(loads, dtype=np.float64)
-    if len(places) != len(each) + 1:
-        raise ValueError(f"{len(each)} cells have {len(each) + 1} edges, not {len(places)}")
-    cuts = split_line(each, zones)
     sums = [float(part.sum()) for part in np.split(each, cuts)]
-    return Partition.along(space, axis, places[cuts], loads=sums, reason=reason)
+    return Partition.along(space, axis, checked_edges(edges, len(each))[list(cuts)], loads=sums)
+
+
+def checked_edges(edges: npt.ArrayLike, cells: int) -> Floats:
+    """The edges of so many cells, one more than these."""
+    places = np.asarray(edges, dtype=np.float64)
+    if len(places) != cells + 1:
+        raise ValueError(f"{cells} cells have {cells + 1} edges, not {len(places)}")
+    return places
 
 
 def checked_zones(zones: int, cells: int) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from siftcast.model import Subscription
-from siftcast.overlays.conformance import SPACE, Case, SchemeConformance
+from siftcast.overlays.conformance import SPACE, Case, Contacts, SchemeConformance
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.loopback import Loopback
 from siftcast.schemes.catalogue import schemes
@@ -22,6 +23,7 @@ from siftcast.schemes.contract import Factory, Scheme
 from siftcast.schemes.ground import Forecast, Ground
 
 _SEED = 1
+_WHILE_MS, _BEGINNING_MS = 500.0, 5_000.0
 _SAMPLE = pa.table({"value": [*range(10), 3, 3, None], "kind": ["x", "xy", "y", None] * 3 + ["x"]})
 
 
@@ -31,9 +33,16 @@ class CatalogueConformance(SchemeConformance):
     scheme: Scheme[Any, Any]
     options: Any
 
-    def factory(self, case: Case) -> Factory:
+    def set_up(self, case: Case) -> tuple[Factory, Contacts]:
         plan = self.scheme.plan(ground_of(case), self.options)
-        return self.scheme.nodes(plan, self.options, case.tables)
+        return self.scheme.nodes(plan, self.options, case.tables), partial(self.scheme.contacts, plan)
+
+    def rest(self, net: Loopback) -> None:
+        """Until all have settled; where nodes always have something to do, for a while."""
+        if self.scheme.ticks:
+            net.run(net.now + (_WHILE_MS if net.now else _BEGINNING_MS))
+        else:
+            net.rest()
 
     def check_messages(self, net: Loopback, publisher: NodeId) -> None:
         """A node is sent an event at most once by messages of one kind, where the scheme promises that."""
@@ -56,7 +65,7 @@ def ground_of(case: Case) -> Ground:
 def suites() -> Mapping[str, type[CatalogueConformance]]:
     """A test class for each scheme and example; put them into a test module's globals."""
     return {
-        (title := _title(scheme.name, example)): type(
+        (title := title_of(scheme.name, example)): type(
             title,
             (CatalogueConformance,),
             {
@@ -71,7 +80,8 @@ def suites() -> Mapping[str, type[CatalogueConformance]]:
     }
 
 
-def _title(name: str, example: Mapping[str, object]) -> str:
+def title_of(name: str, example: Mapping[str, object]) -> str:
+    """The name of a test class."""
     words = name.replace("-", " ").title().replace(" ", "")
     chosen = "_".join(f"{option}_{value}" for option, value in example.items())
     return f"Test{words}_{chosen}".rstrip("_").replace("-", "_").replace(".", "_")

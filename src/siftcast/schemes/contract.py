@@ -59,6 +59,10 @@ class Scheme(ABC, Generic[Options, Plan]):
     """Whether it divides the content, and so must know its schema."""
     sends_once: ClassVar[bool] = True
     """Whether no node is sent an event twice by messages of one kind."""
+    begins_with_contacts: ClassVar[bool] = False
+    """Whether its nodes want `Started.contacts` and to hear of those they watch only; others hear of all they met."""
+    ticks: ClassVar[bool] = False
+    """Whether its nodes set timers for ever, so that a run ends at a time and not when nothing is left to do."""
     examples: ClassVar[tuple[Mapping[str, object], ...]] = (MappingProxyType({}),)
     """Options that the conformance suite tries."""
 
@@ -90,7 +94,7 @@ class Scheme(ABC, Generic[Options, Plan]):
     @property
     def is_durable(self) -> bool:
         """Whether a durable node can run it: all that its control messages say can be remembered."""
-        return not forgotten_messages(self.protocol)
+        return not self.begins_with_contacts and not forgotten_messages(self.protocol)
 
     def configure(self, changes: Mapping[str, object]) -> Options:
         """The options with some of them changed; unknown names and bad values raise `SchemeError`."""

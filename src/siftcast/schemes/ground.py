@@ -9,8 +9,9 @@ Places are 0 … n-1 in the order of the latencies. They exist inside a plan onl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ import pyarrow.compute as pc
 
 from siftcast.model import Schema, Subscription
 from siftcast.space import Tree
+
+Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,36 @@ class Forecast:
         return pc.struct_field(column, path) if path else column
 
 
-@dataclass(frozen=True, slots=True)
 class Ground:
-    """Latencies between places, and whatever else is known about the network and its content."""
+    """Latencies between places, and whatever else is known about the network and its content.
 
-    latencies_ms: npt.NDArray[np.float64]
-    rng: np.random.Generator
-    schema: Schema | None = None
-    tree: Tree | None = None
-    """The links that people wrote down; without them a scheme finds its own."""
-    forecast: Forecast | None = None
+    `tree` has the links that people wrote down; without them a scheme finds its own. Latencies may be given as a
+    function that works them out when a scheme asks: a number for each pair of places is much where there are many.
+    """
+
+    def __init__(
+        self,
+        latencies_ms: Matrix | Callable[[], Matrix],
+        rng: np.random.Generator,
+        *,
+        places: int | None = None,
+        schema: Schema | None = None,
+        tree: Tree | None = None,
+        forecast: Forecast | None = None,
+    ) -> None:
+        self._latencies_ms = latencies_ms
+        self._places = places
+        self.rng = rng
+        self.schema = schema
+        self.tree = tree
+        self.forecast = forecast
+
+    @cached_property
+    def latencies_ms(self) -> Matrix:
+        """The latency from each place (row) to each other (column)."""
+        return self._latencies_ms() if callable(self._latencies_ms) else self._latencies_ms
 
     @property
     def places(self) -> range:
         """All places."""
-        return range(len(self.latencies_ms))
+        return range(len(self.latencies_ms) if self._places is None else self._places)

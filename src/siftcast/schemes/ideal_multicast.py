@@ -1,5 +1,6 @@
 """The scheme `ideal-multicast`: matched at the publisher, carried by the network's own multicast."""
 
+from siftcast.overlays.contract import NodeId
 from siftcast.overlays.delivery import NetworkMulticast
 from siftcast.overlays.protocols.match_first import MatchFirst
 from siftcast.overlays.tables import TableFactory
@@ -18,6 +19,9 @@ class IdealMulticast(TreeScheme[NoOptions]):
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
         return lambda node: MatchFirst(node, plan.links(node), tables, NetworkMulticast())
+
+    def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
+        return tuple(other for other in plan.tree.nodes if other != node)
 
 
 SCHEME = IdealMulticast()

@@ -1,8 +1,8 @@
 """The geometry of interests: events as points, filters as boxes, in the content space of a schema.
 
-Matching does not need it. What partitions the content among servers, peers or Spark tasks does: it cuts the space,
-gives each part to somebody, and must know which parts an event or an interest touches. The plain types that planning
-hands to overlays are here too: zones, their owners, trees, groups, clusters of subscriptions, and the layout of a
+Matching does not need it. Code that partitions the content among servers, peers or Spark tasks does: it cuts the
+space, assigns each part, and must know which parts an event or an interest touches. The plain types that planning
+hands to overlays are here, too: zones, their owners, trees, groups, clusters of subscriptions, and the layout of a
 Kyra network.
 """
 

@@ -21,10 +21,6 @@ class Box:
             raise ValueError(f"a box has as many lows as highs, not {len(self.lows)} and {len(self.highs)}")
 
     @property
-    def dimensions(self) -> int:
-        return len(self.lows)
-
-    @property
     def empty(self) -> bool:
         """Whether no point lies inside."""
         return any(low >= high for low, high in zip(self.lows, self.highs, strict=True))
@@ -38,10 +34,6 @@ class Box:
         """Whether a point lies inside."""
         return all(low <= place < high for low, place, high in zip(self.lows, point, self.highs, strict=True))
 
-    def encloses(self, other: Box) -> bool:
-        """Whether every point of the other box lies inside; an empty box is enclosed by any."""
-        return other.empty or self & other == other
-
     def intersects(self, other: Box) -> bool:
         """Whether some point lies in both."""
         return not (self & other).empty
@@ -49,12 +41,6 @@ class Box:
     def __and__(self, other: Box) -> Box:
         """The points in both, perhaps none."""
         return Box(tuple(map(max, self.lows, other.lows)), tuple(map(min, self.highs, other.highs)))
-
-    def __or__(self, other: Box) -> Box:
-        """The smallest box that encloses both."""
-        if self.empty or other.empty:
-            return other if self.empty else self
-        return Box(tuple(map(min, self.lows, other.lows)), tuple(map(max, self.highs, other.highs)))
 
     def split(self, axis: int, place: float) -> tuple[Box, Box]:
         """The part below a place on an axis, and the part from there on."""

@@ -1,10 +1,10 @@
 """Content groups: the cells of a space in groups, each of which multicast-based routing gives a tree of its own.
 
-Cells are the zones of a partition, fine ones: a group may have any of them, near or far. Events without a cell (an
-attribute is missing, or lies outside its domain) are one more group, and so is no event lost.
+Cells are the zones of a fine partition; a group may have any of them, near or far. Events without a cell (an
+attribute is missing, or lies outside its domain) form one more group, so no event is lost.
 
-Which groups a filter touches is remembered, because where one process plays many servers each of them asks.
-Cost: a binary search an event on one axis; a pass over the cells for a filter that is new.
+The groups that a filter touches are remembered, because where one process plays many servers, each of them asks.
+Cost: one binary search per event on one axis; one pass over the cells for a new filter.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ContentGroups:
             touched.add(self.outside)
         if len(self._touched) >= _REMEMBERED_FILTERS:
             self._touched.clear()
-        # Holding the filter keeps its identity from being used again.
+        # Holding the filter keeps its identity from being reused.
         self._touched[id(filter_)] = filter_, tuple(sorted(touched))
         return self._touched[id(filter_)][1]
 

@@ -1,8 +1,8 @@
 """The content space of a schema: one axis for each attribute whose values are bounded.
 
 Values become places on a line: numbers stand for themselves, timestamps for microseconds, booleans for 0 and 1,
-strings with a listed domain for their index in it. An attribute without a domain has no axis, because nobody
-can cut a line without ends. On an axis with a granularity the cell of a value reaches to the next value.
+strings with a listed domain for their index in it. An attribute without a domain has no axis, because a line without
+ends cannot be cut. On an axis with a granularity the cell of a value reaches to the next value.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class ContentSpace:
     def off_grid(self, event: Mapping[str, object]) -> str | None:
         """The first attribute whose value lies between two that its granularity allows, None if there is none.
 
-        Filters are placed in the space by the values the schema allows, so such an event has no right place: whoever
-        divides the space refuses it.
+        Filters are placed in the space by the values the schema allows, so such an event has no right place:
+        code that divides the space refuses it.
         """
         for name, path, scale in self._grids:
             value = normalise(lookup(event, name, path))

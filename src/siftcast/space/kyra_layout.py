@@ -1,4 +1,4 @@
-"""What a Kyra network is laid out as: cliques of servers with their zones, and routing trees with theirs.
+"""The layout of a Kyra network: cliques of servers with their zones, and routing trees with theirs.
 
     clique   {A B C}  zones  A 0–3  B 4–6  C 7–9          tree t0 0–3  {A D F}
     clique   {D E}    zones  D 0–4  E 5–9                 tree t1 4–6  {B D E G}

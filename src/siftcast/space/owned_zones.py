@@ -1,4 +1,4 @@
-"""Zones with an owner each: which server of a clique, or which routing tree, answers for which part of the space.
+"""Zones and their owners: which server of a clique, or which routing tree, answers for which part of the space.
 
 There may be more candidates than zones: where one value carries more than its share of the load, a candidate goes
 without. It owns nothing, and nothing is sent to it.

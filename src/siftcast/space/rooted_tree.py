@@ -1,7 +1,7 @@
-"""Rooted trees over numbered nodes: along what events travel that always enter at one node.
+"""Rooted trees over numbered nodes, for events that always enter at one node.
 
 A tree is the parent of each node; the root has none. It is a value: `with_leaf` and `without_leaf` make another one,
-so whoever compares what was with what will be has both.
+so the old and the new tree can be compared.
 
     grow((3, 5, 8, 9), distances, degree_max=2)        3
                                                      ┌─┴─┐

@@ -8,8 +8,8 @@ are found does not matter here: labels from any method will do.
     ClusterLayout        an assignment on a network: rendezvous nodes, distances, how wide trees may be
     InterestProfiles     placement from traffic: the cluster whose recent events a new filter shares most
 
-Invariants: cluster numbers are not negative; a placement answers for every filter, also one that matches nothing seen
-so far, so no subscription is without a cluster.
+Invariants: cluster numbers are not negative; a placement answers for every filter, even one that matches nothing seen
+so far, so every subscription has a cluster.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from siftcast.model import Event, Filter
 from siftcast.space.rooted_tree import Distances
 
 Floats = npt.NDArray[np.float64]
-Place = Callable[[Filter], int]
+ChooseCluster = Callable[[Filter], int]
 """The cluster for a filter that is in none yet."""
 
 
 def first_cluster(_filter: Filter) -> int:
-    """Puts everything into cluster 0: what there is before anything was clustered."""
+    """Puts everything into cluster 0: the state before anything is clustered."""
     return 0
 
 
@@ -39,7 +39,7 @@ class ClusterAssignment:
     """The cluster of each subscription by id, and a placement for those that are not named."""
 
     cluster_of: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    place: Place = first_cluster
+    place: ChooseCluster = first_cluster
 
     def __post_init__(self) -> None:
         wrong = next((id for id, cluster in self.cluster_of.items() if cluster < 0), None)
@@ -98,8 +98,8 @@ class InterestProfiles:
     over the sum of the larger).
 
     A filter that shares no event with anybody goes into the `silent` cluster, by default the number after the last.
-    What is there seldom wants anything, so it is seldom sent anything. Rejected: the largest cluster, whose traffic
-    all of them would have to bear.
+    Its members seldom want anything, so little is sent there. Rejected: the largest cluster, whose traffic all of
+    them would have to bear.
     """
 
     __slots__ = ("_events", "_profiles", "_silent")

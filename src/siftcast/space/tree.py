@@ -1,8 +1,8 @@
-"""Trees over numbered nodes: along what events travel where there is one way between any two nodes.
+"""Trees over numbered nodes, for events that travel where there is one way between any two nodes.
 
 A tree is a set of nodes and the edges that join them without a loop; it has no root, because any node may
-publish. Edges are kept as pairs (a, b) with a < b, ascending, so that equal trees compare equal. What is asked for
-often, the neighbours of a node, is worked out once.
+publish. Edges are kept as pairs (a, b) with a < b, ascending, so that equal trees compare equal. The neighbours of a
+node, which are needed often, are worked out once.
 
 Cost: O(nodes) to make, to root and to span.
 """

@@ -2,7 +2,8 @@
 
 On events that have a point, the filter of a box matches exactly the events in it. The sides that a box shares with
 the whole space are left out, so what it says about events without a point is of no use. Beyond 2^53, where places are
-rounded and filters are not, a filter allows a little more than its box; who must not answer twice asks for the zone.
+rounded and filters are not, a filter allows a little more than its box; code that must not answer twice asks for the
+zone.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ Zones are half-open boxes numbered from left to right. Because the tree is what 
 covering hold by construction; rejected: a list of boxes, which must be checked and searched.
 
 An event has a zone if it has a point: every attribute that is cut must be there, with a value in its domain (and on
-its grid, if the schema gives one). Filters are taken as regions, products of the values allowed on each axis, not
-as the boxes around them: `value IN (3, 900)` touches two zones, and not all that lie between.
+its grid, if the schema gives one). Filters are taken as regions, products of the values allowed on each axis, not as
+the boxes around them: `value IN (3, 900)` touches two zones, not all those between.
 
-Cost: one axis, a binary search an event; k-d, one comparison a level; a filter, one pass over the zones.
+Cost: on one axis, one binary search per event; k-d, one comparison per level; for a filter, one pass over the zones.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Cuts:
 class Partition:
     """A content space, the tree of cuts through it, and what planning says about the zones.
 
-    `loads` (one a zone, or none) and `reason` are what the planner found; they travel with the zones so that
-    whoever uses a partition can explain it. They play no part in equality.
+    `loads` (one per zone, or none) and `reason` are what the planner found; they travel with the zones so that
+    every user of a partition can explain it. They play no part in equality.
     """
 
     __slots__ = ("_highs", "_lows", "_nodes", "cuts", "loads", "reason", "space", "zones")
@@ -261,7 +261,7 @@ def describe(space: ContentSpace, box: Box) -> str:
 
 
 def _between(name: str, low: float, high: float) -> str:
-    """A range of numbers that reads as what it holds: one value alone by itself, and a last value as included."""
+    """A range of numbers that reads as what it holds: a single value alone, and a last value as included."""
     last = float(np.nextafter(high, -np.inf))
     if low >= last:
         return f"{name} = {low!r}"

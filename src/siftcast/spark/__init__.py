@@ -18,7 +18,7 @@
     clusters = ss.cluster(events, subscriptions, k=50)        # subscription_id + cluster: who receives the same events
     ss.cluster_cost(other_events, subscriptions, clusters)    # messages sent and wanted
 
-Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the way of an
+Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the path of an
 event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
 for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which
 keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from siftcast.spark.clustering_stream import ClusterStream, cluster_stream, read_clusters
 
 # Each worker imports this package before its first task, and scikit-learn, which clustering needs, takes longer than
-# all the rest together. So what clusters is imported when it is asked for; no module of it may be named like these.
+# all the rest together. So clustering is imported on first use; none of its modules may be named like these.
 _CLUSTERING = {
     "ClusterStream": "clustering_stream",
     "cluster": "clustering",

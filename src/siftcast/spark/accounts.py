@@ -2,7 +2,7 @@
 
 Every event that comes in is matched, unmatched or rejected, and every subscription is used or rejected. The counts are
 taken at different places of the pipeline while the data passes (incoming rows before anything is sorted out, matched
-and unmatched ones after the matcher), so that a row lost on the way shows: then `SparkError` is raised.
+and unmatched ones after the matcher), so that a row lost on the way is noticed: then `SparkError` is raised.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as f
 
 from siftcast.model import DataError, Schema
-from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compile_subscriptions
 from siftcast.spark.dead_letters import dead_letter_frame
 from siftcast.spark.errors import SparkError
 from siftcast.spark.intake import CORRUPT, FilePath, Intake, as_intake, good_rows
@@ -75,23 +75,32 @@ class MatchResult:
 
     def counts(self) -> MatchCounts:
         """Runs the matching once more, for its counts alone."""
-        counted = _Counted(self)
+        counted = self._counted()
         counted.matched.write.format("noop").mode("overwrite").save()
-        return counted.counts()
+        return self._counts(counted)
 
     def save(
         self, path: FilePath, *, rejected: FilePath | None = None, format: str = "parquet", mode: str = "error"
     ) -> MatchCounts:
         """Writes the result (CSV with a header), and what was refused as JSON lines if a path is given; counts both."""
-        counted = _Counted(self)
+        counted = self._counted()
         counted.matched.write.format(format).options(**options_of(format)).mode(mode).save(fspath(path))
-        counts = counted.counts()
+        counts = self._counts(counted)
         if rejected is not None and counts.events_rejected + counts.subscriptions_rejected:
             letters = self.rejected_subscriptions
             if counts.events_rejected:  # reads the events again, for the sake of the few that are bad
                 letters = letters.unionByName(self.rejected_events)
             letters.write.mode(mode).json(fspath(rejected))
         return counts
+
+    def _counted(self) -> CountedMatching:
+        if self.events.rows.isStreaming:
+            raise DataError("a stream has no end to count to; its progress has the counts")
+        return CountedMatching(self.events.rows, self.subscriptions.shipment, self.output)
+
+    def _counts(self, counted: CountedMatching) -> MatchCounts:
+        refused = len(self.subscriptions.rejections) + self.subscriptions_unread_count
+        return counted.counts(used=self.subscriptions.used, refused=refused)
 
 
 def match_with_rejects(
@@ -105,7 +114,7 @@ def match_with_rejects(
     strict: bool = True,
     engine: str = "auto",
 ) -> MatchResult:
-    """As `match`, but goes on where input is bad and keeps what it refused.
+    """As `match`, but continues where input is bad and keeps what it refused.
 
     Subscriptions that were compiled before cannot be sorted any more: they must fit the columns of these events.
     """
@@ -128,37 +137,31 @@ def match_with_rejects(
     return MatchResult(taken, compiled, unread, unread.count(), output)
 
 
-class _Counted:
-    """One run of a matching, with a counter before the bad rows leave and one behind the matcher."""
+class CountedMatching:
+    """One run of a matching, with a counter before the bad rows leave and one behind the matcher: a loss would show."""
 
-    def __init__(self, result: MatchResult) -> None:
-        rows = result.events.rows
-        if rows.isStreaming:
-            raise DataError("a stream has no end to count to; its progress has the counts")
-        self._result = result
+    def __init__(self, rows: DataFrame, shipment: Shipment, output: Output) -> None:
         self._before, self._behind = Observation(), Observation()
         bad = f.count(CORRUPT) if CORRUPT in rows.columns else f.count(f.lit(None))
-        rows = rows.observe(self._before, f.count(f.lit(1)).alias("rows"), bad.alias("bad"))
-        good = good_rows(rows)
-        places = match_places(good, result.subscriptions.shipment).observe(
+        good = good_rows(rows.observe(self._before, f.count(f.lit(1)).alias("rows"), bad.alias("bad")))
+        places = match_places(good, shipment).observe(
             self._behind,
             f.count(f.lit(1)).alias("rows"),
             f.count_if(f.size(IDS) > 0).alias("matched"),
             f.coalesce(f.sum(f.size(IDS)), f.lit(0)).alias("pairs"),
         )
-        self.matched = shape(places, good.columns, result.output)
+        self.matched = shape(places, good.columns, output)
 
-    def counts(self) -> MatchCounts:
-        """After an action on `matched`."""
-        before, behind, compiled = self._before.get, self._behind.get, self._result.subscriptions
-        refused = len(compiled.rejections) + self._result.subscriptions_unread_count
+    def counts(self, *, used: int, refused: int) -> MatchCounts:
+        """After an action on `matched`; with so many subscriptions, or changes of them, used and refused."""
+        before, behind = self._before.get, self._behind.get
         return MatchCounts(
             events_in=before.get("rows", 0),
             events_matched=behind.get("matched", 0),
             events_unmatched=behind.get("rows", 0) - behind.get("matched", 0),
             events_rejected=before.get("bad", 0),
             pairs=behind.get("pairs", 0),
-            subscriptions_in=compiled.used + refused,
-            subscriptions_used=compiled.used,
+            subscriptions_in=used + refused,
+            subscriptions_used=used,
             subscriptions_rejected=refused,
         )

@@ -1,4 +1,4 @@
-"""The attributes that filters name, as columns of a table of events: what a matcher is handed, and no more.
+"""The attributes that filters name, as columns of a table of events: what a matcher is given, and no more.
 
 A matcher looks an attribute up by its whole dotted name first, so a field inside a struct travels alone under that
 name, and the rest of the struct stays with Spark. Unless another path has the same name: `o.city` written in backquotes

@@ -3,11 +3,11 @@
     op        add | replace | remove
     id        of the subscription
     filter    its text; not needed to remove
-    version   a whole number from 0 on; changes of one version take effect together
+    version   a whole number, 0 or more; changes of one version take effect together
     dialect   of the filter, if it is not SQL                                           (optional)
 
-A row is a `Change`, or a dead letter with the reason why it is none. Whether a change fits the subscriptions that stand
-is for `stream_standing`; here each row is judged alone.
+A row is a `Change`, or a dead letter with the reason why it is not. `stream_standing` decides whether a change fits
+the current subscriptions; here each row is judged alone.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Changelog(Protocol):
 
 
 def change_of(fields: Mapping[str, object], source: str) -> Change:
-    """A row as a change; raises SubscriptionError where it is none."""
+    """A row as a change; raises SubscriptionError where it is not one."""
     op = fields.get("op")
     if not isinstance(op, str) or op.strip().lower() not in OPS:
         raise SubscriptionError(f"the op is {_shown(op)}; it must be add, replace or remove")

@@ -1,13 +1,13 @@
-"""Where a changelog lies: in files that are added to a folder, or in a table of Spark's catalogue.
+"""Where a changelog is: in files that are added to a folder, or in a table of Spark's catalogue.
 
-Files are read by the driver alone, with Arrow, which also knows s3:, gs: and hdfs:. A Spark job for each look would
-cost as much as a small micro-batch. A file is read once, when it is first seen: it may be deleted afterwards, but not
-changed, and is to be moved into the folder whole, as for Spark's own file streams. A file whose time has changed but
+The driver alone reads files, with Arrow, which also knows s3:, gs: and hdfs:. One Spark job per look would cost as
+much as a small micro-batch. A file is read once, when it is first seen. It may be deleted afterwards, but not
+changed, and must be moved into the folder whole, as for Spark's own file streams. A file whose time has changed but
 not its size is compared by a hash: files that are copied back get a new time.
 
-A table has no files that are its own, so there the version says what is new: rows above the last one. How many rows
-there are tells whether others came as well, with a version that has been applied already; those are found by comparing
-with what was read before, and refused later on.
+A table has no files of its own, so there the version says what is new: rows above the last one. The number of rows
+shows whether others came as well, with a version that has already been applied; those are found by comparing with
+what was read before, and refused later.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from siftcast.spark.intake import FORMATS, format_of
 _UNFINISHED = (".tmp", ".crc", ".inprogress", "._COPYING_")
 
 
-def open_changelog(spark: SparkSession, place: str | Path, format: str | None = None) -> Changelog:
+def open_changelog(spark: SparkSession, changes: str | Path, format: str | None = None) -> Changelog:
     """A changelog by its path or by the name of its table; raises DataError where there is neither."""
-    text = str(place)
+    text = str(changes)
     kind = format_named(format)
     if kind is not None and kind not in FORMATS:
         raise DataError(f"the format of the subscriptions must be {', '.join(FORMATS)}, not {format!r}")
@@ -57,7 +57,7 @@ def open_changelog(spark: SparkSession, place: str | Path, format: str | None = 
 
 
 class FileChangelog:
-    """Changes in files: JSON lines, CSV with a header, Parquet or ORC, as the names say unless told otherwise."""
+    """Changes in files: JSON lines, CSV with a header, Parquet or ORC, as the names say unless stated otherwise."""
 
     def __init__(self, path: str, format: str | None = None) -> None:
         self._format = format

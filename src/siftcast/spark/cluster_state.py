@@ -1,29 +1,29 @@
 """What a stream of clusters knows between two micro-batches, and how it survives a restart.
 
 The state is the recent matches of every subscription and the clusters that are installed, with the coordinates that
-the next clustering is compared with. It is one file for each micro-batch, written whole or not at all; the file is the
-commit of its micro-batch, and only the last two are kept. Numbers of subscriptions mean something only beside the ids,
-and matches only beside the filters, so the state remembers a fingerprint of both and refuses to go on with others.
+the next clustering is compared with. It is one file per micro-batch, written whole or not at all; the file is the
+commit of its micro-batch, and only the last two are kept. Numbers of subscriptions mean something only together with
+the ids, and matches only together with the filters, so the state remembers a fingerprint of both and refuses to
+continue with others.
 
-Size: 24 bytes a match and 8 a coordinate, which is 1.3 kB for a subscription with 20 matches in 100 dimensions.
+Size: 24 bytes per match and 8 per coordinate, which is 1.3 kB for a subscription with 20 matches in 100 dimensions.
 """
 
 from __future__ import annotations
 
 import io
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from siftcast.model import DataError
 from siftcast.planning.clustering import MatchedEvents, SubscriptionClusters, matched_events
 from siftcast.planning.clustering.matched_events import Integers
+from siftcast.spark.matched_numbers import ranks_within
 from siftcast.spark.recent_matches import RecentMatches
-from siftcast.spark.stream_folders import numbered, numbered_path, sync_folder
+from siftcast.spark.stream_folders import numbered, numbered_path, write_again
 
 _KEPT = 2
 _FITTED = ("labels_", "centres_", "coordinates_")
@@ -59,10 +59,7 @@ def with_matches(state: ClusterState, batch: int, fresh: RecentMatches, recent: 
     again = (np.diff(subscriptions[by_event]) == 0) & (np.diff(events[by_event]) == 0)
     once = by_event[np.concatenate([[True], ~again])[: len(by_event)]]
     order = once[np.lexsort((-positions[once], subscriptions[once]))]
-    who = subscriptions[order]
-    begins = np.flatnonzero(np.diff(who, prepend=-1))
-    rank = np.arange(len(who)) - np.repeat(begins, np.diff(begins, append=len(who)))
-    kept = order[rank < recent]
+    kept = order[ranks_within(subscriptions[order]) < recent]
     return replace(state, batch=batch, recent=RecentMatches(subscriptions[kept], events[kept], positions[kept]))
 
 
@@ -88,7 +85,7 @@ class StateFolder:
             clusters = SubscriptionClusters(**template.get_params())
             for name in _FITTED:
                 setattr(clusters, name, arrays[name])
-            clusters.placements_ = ()  # a stream places nobody: it clusters all of them anew
+            clusters.placements_ = ()  # a stream places nobody: it clusters all of them again
         recent = RecentMatches(arrays["subscriptions"], arrays["events"], arrays["positions"])
         return ClusterState(known[-1], int(arrays["version"]), recent, clusters)
 
@@ -108,18 +105,6 @@ class StateFolder:
         write_again(numbered_path(self._folder, state.batch, ".npz"), content.getvalue())
         for old in numbered(self._folder, ".npz")[:-_KEPT]:
             numbered_path(self._folder, old, ".npz").unlink(missing_ok=True)
-
-
-def write_again(path: Path, content: bytes) -> None:
-    """Makes a file that lasts, in place of one that an interrupted attempt at the same micro-batch may have left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    with open(draft, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    sync_folder(path.parent)
 
 
 def labels_of(state: ClusterState, count: int) -> Integers:

@@ -92,10 +92,10 @@ def cluster(
     """At most `k` clusters of subscriptions that match the same events: `subscription_id`, `cluster`, `recent_matches`.
 
     `method` is "rassoc" (principal components) or "ncut" (normalised cut). With `levels` or `groups` subscriptions are
-    dealt to groups that Spark embeds side by side; `landmarks` is the share (a float) or the number (an int) of each
-    group that joins it to the others, and `kmeans` finds the clusters of all: "hierarchical" unless it is said to be
+    divided into groups that Spark embeds in parallel; `landmarks` is the share (a float) or the number (an int) of
+    each group that joins it to the others, and `kmeans` finds the clusters of all: "hierarchical" by default, or
     "sampling", "hp2pc" or "central". The `recent` newest matches of a subscription count, newest by `order_by`, which
-    is `event_id`, `time` or `timestamp` if not said. Raises ClusteringError for parameters that fit no clustering, and
+    is `event_id`, `time` or `timestamp` by default. Raises ClusteringError for parameters that fit no clustering, and
     DataError if a subscription cannot be used, as `match` does.
     """
     compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)

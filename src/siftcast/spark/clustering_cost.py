@@ -1,8 +1,8 @@
 """What clusters cost: the messages that are sent, and those that somebody wanted, over a table of events.
 
 An event that one member of a cluster matches goes to all its members; those that did not match get a false positive.
-Each task matches its events and adds up; what it sends is two numbers for each clustering, so any number of events will
-do. They may be other events than the clusters were made from, which is the honest way to judge them.
+Each task matches its events and adds up; it sends two numbers per clustering, so any number of events will do. They
+may be other events than those the clusters were made from, which is the honest way to judge them.
 
 Subscriptions without a cluster, because they had matched nothing, count as one more cluster: it is sent an event as
 soon as one of them wants it after all.
@@ -31,10 +31,10 @@ from siftcast.spark.workers import map_batches
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Clusterings to compare with: everybody together, and as many clusters dealt at random.
+    """Clusterings to compare with: everybody together, and as many clusters drawn at random.
 
-    Those have the same sizes, or are equal: one cluster that is much larger than others costs so much that equal ones
-    without any sense may do better, and then k was too small.
+    Those have the same sizes, or equal sizes: one cluster that is much larger than others costs so much that random
+    equal ones may do better, and then k was too small.
     """
 
     together: Integers
@@ -60,7 +60,7 @@ def cluster_cost(
 ) -> FalsePositives:
     """Messages sent and wanted when every event goes to whole clusters (`subscription_id`, `cluster`).
 
-    Names of clusters may be numbers or texts; null and negative numbers are no cluster.
+    Names of clusters may be numbers or texts; null and negative numbers mean no cluster.
     """
     compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     for name in ("subscription_id", "cluster"):

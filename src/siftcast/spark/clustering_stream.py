@@ -5,9 +5,9 @@
     stream.receipts()                 # for each micro-batch: messages sent and wanted, how far centres moved, who moved
     ss.read_clusters("clusters")      # the clusters that are installed now: subscription_id, cluster, recent_matches
 
-A micro-batch goes this way: its events are delivered under the clusters that are installed, which is what its false
-positives are counted for; its matches join the recent ones; subscriptions are clustered anew from these; and if centres
-have moved beyond the threshold, the new clusters are installed as another version, under the names with which fewest
+What happens to a micro-batch: its events are delivered under the installed clusters, for which its false positives
+are counted; its matches join the recent ones; subscriptions are clustered again from these; and if centres have moved
+beyond the threshold, the new clusters are installed as another version, under the names with which fewest
 subscriptions move. Below the threshold nobody moves, because a move costs control messages.
 
     output/versions/…7.parquet      the clusters of version 7
@@ -27,7 +27,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -35,22 +34,22 @@ from siftcast.model import ClusteringError, DataError, Schema
 from siftcast.planning.clustering import SubscriptionClusters
 from siftcast.planning.clustering.estimator import THRESHOLD
 from siftcast.planning.clustering.matched_events import RECENT
-from siftcast.spark.cluster_state import ClusterState, StateFolder, labels_of, with_matches, write_again
+from siftcast.spark.cluster_state import ClusterState, StateFolder, labels_of, with_matches
 from siftcast.spark.clustering import cluster_table
 from siftcast.spark.clustering_cost import labels_cost
 from siftcast.spark.compiled import CompiledSubscriptions, compiled_for
-from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.errors import SparkError
 from siftcast.spark.history import order_column
 from siftcast.spark.intake import Intake, as_intake, good_rows
 from siftcast.spark.matched_numbers import subscription_ids
 from siftcast.spark.recent_matches import recent_matches
 from siftcast.spark.session import active_session, is_connect, session
-from siftcast.spark.stream_folders import local_folder, numbered, numbered_path
-from siftcast.spark.streaming import AVAILABLE_NOW
+from siftcast.spark.stream_control import await_end, triggered
+from siftcast.spark.stream_folders import local_folder, numbered, numbered_path, write_again
 
 
 class ClusterReceipt(msgspec.Struct, frozen=True):
-    """What one micro-batch came to.
+    """The result of one micro-batch.
 
     `sent` and `wanted` are messages under the version that was installed when it came; `version` is the one installed
     after it. `deviation` says how far centres had moved, as a share of their spread (null where there was nothing to
@@ -94,16 +93,7 @@ class ClusterStream:
 
     def await_termination(self, timeout_s: float | None = None) -> bool:
         """Waits until it ends and says whether it has; raises what ended it, if that was an error."""
-        try:
-            if timeout_s is None:
-                self.query.awaitTermination()
-                return True
-            return bool(self.query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # takes fractions too
-        except PySparkException as error:
-            if self._runner.error is not None:
-                raise self._runner.error from None  # Spark says the same again, around a Java stack
-            with short_errors():
-                raise error
+        return await_end(self.query, self._runner, timeout_s)
 
     def stop(self) -> None:
         """Ends it; a micro-batch that is cut off is done again by the next start."""
@@ -132,9 +122,9 @@ def cluster_stream(
 ) -> ClusterStream:
     """Starts to keep clusters of `subscriptions` up to date with a stream of events.
 
-    Parameters are those of `cluster`; `threshold` is the movement of centres, as a share of their spread, from which on
-    new clusters are installed. `trigger` is as for `match_stream`: None, "10 seconds" or "available now". Start it
-    again with the same output and checkpoint to go on where it stopped.
+    Parameters are those of `cluster`; `threshold` is the movement of centres, as a share of their spread, from which
+    on new clusters are installed. `trigger` is as for `match_stream`: None, "10 seconds" or "available now". Start it
+    again with the same output and checkpoint to continue where it stopped.
     """
     taken = as_intake(events, "events")
     spark = taken.rows.sparkSession
@@ -152,11 +142,8 @@ def cluster_stream(
     order_column(taken.good, order_by)
     into, state = local_folder(output, "output"), local_folder(checkpoint, "checkpoint")
     runner = _Runner(compiled, template, into, state / "siftcast", threshold, recent, order_by)
-    writer = taken.rows.writeStream.foreachBatch(runner).option("checkpointLocation", str(state))
-    if trigger is not None:
-        once = trigger.replace("_", " ") in (AVAILABLE_NOW, "once")
-        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
-    return ClusterStream(writer.start(), runner, into)
+    writer = triggered(taken.rows.writeStream, trigger).option("checkpointLocation", str(state))
+    return ClusterStream(writer.foreachBatch(runner).start(), runner, into)
 
 
 def read_clusters(output: str | Path, version: int | None = None, *, spark: SparkSession | None = None) -> DataFrame:
@@ -223,7 +210,7 @@ class _Runner:
         self._state = state
 
     def _follow(self, state: ClusterState) -> tuple[ClusterState, ClusterReceipt]:
-        """Clusters anew, and installs the result if it is worth it."""
+        """Clusters again, and installs the result if it is worth it."""
         matched = state.matched(len(self._ids), self._recent)
         quiet = ClusterReceipt(state.batch, state.version, False, None, 0, 0, 0, 0, 0)
         if not matched.matched.any():

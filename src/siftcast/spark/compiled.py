@@ -2,10 +2,10 @@
 
 The table is collected, parsed and indexed once, in the driver; what travels is the saved form of the matcher, once to
 each machine. A Python worker reads it once and keeps it for all tasks it is given, as long as Spark keeps the worker:
-that is what makes small tasks cheap. Rejected: a broadcast join with an expression for each rule (Spark would compile
-and try them one by one), and building in the workers (each would parse every filter again).
+that is what makes small tasks cheap. Rejected: a broadcast join with one expression per rule (Spark would compile and
+try them one by one), and building in the workers (each would parse every filter again).
 
-Rows that are no subscription are set aside with the reason, never dropped: see `rejected`.
+Rows that are not subscriptions are set aside with the reason, never dropped: see `rejected`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from pyspark.sql import types as t
 
 from siftcast.files import Rejection
 from siftcast.matching import Matcher
-from siftcast.model import Columns, DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.model import Columns, DataError, Schema, SiftcastError, SubscriptionError
 from siftcast.model.columns import Demand, did_you_mean
 from siftcast.spark.dead_letters import NOT_UTF8, dead_letter_frame, table_texts
-from siftcast.spark.filter_check import FilterCheck
+from siftcast.spark.errors import first_reasons
+from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_frame
 from siftcast.spark.session import is_connect
@@ -39,14 +40,13 @@ from siftcast.spark.workers import check_workers
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
 
-KEPT_MATCHERS = 2  # a worker keeps the matcher it uses and the one before: streams change over from one to the next
-_SHOWN = 3
+KEPT_MATCHERS = 2  # a worker keeps the matcher it uses and the previous one: streams change from one to the next
 _loaded: dict[str, Matcher] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """A matcher on its way to the workers: `load` gives it, there and in the driver.
+    """A matcher on its way to the workers: `load` returns it, there and in the driver.
 
     `attributes` are the paths that its filters name, and perhaps more: what it must be shown of an event.
     """
@@ -68,7 +68,7 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSubscriptions:
-    """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are none.
+    """Subscriptions ready to be matched, any number of times; `rejections` are the rows that are not subscriptions.
 
     `demands` is what the filters of the others ask of the columns of events. `fingerprint` tells tables with other ids,
     filters or order apart, whatever engine they were compiled for.
@@ -90,11 +90,10 @@ class CompiledSubscriptions:
         """Raises DataError if any row was refused."""
         if not self.rejections:
             return
-        shown = "\n".join(f"  {letter.source[:200]}\n    {letter.reason}" for letter in self.rejections[:_SHOWN])
-        more = f"\n  and {len(self.rejections) - _SHOWN:,} more" if len(self.rejections) > _SHOWN else ""
+        letters = first_reasons([f"{letter.source[:200]}\n    {letter.reason}" for letter in self.rejections])
         raise DataError(
             f"{len(self.rejections):,} of {self.used + len(self.rejections):,} subscriptions cannot be used:\n"
-            f"{shown}{more}\nmatch_with_rejects() goes on with the others and gives these back in a table."
+            f"{letters}\nmatch_with_rejects() goes on with the others and gives these back in a table."
         )
 
     def check_events(self, events: DataFrame) -> None:
@@ -102,10 +101,8 @@ class CompiledSubscriptions:
         columns = Columns.of(events)
         reasons = sorted({reason for demand in self.demands if (reason := columns.misfit(demand)) is not None})
         if reasons:
-            shown = "\n".join(f"  {reason}" for reason in reasons[:_SHOWN])
-            more = f"\n  and {len(reasons) - _SHOWN:,} more" if len(reasons) > _SHOWN else ""
             raise DataError(
-                f"these subscriptions do not fit these events:\n{shown}{more}\n"
+                f"these subscriptions do not fit these events:\n{first_reasons(reasons)}\n"
                 "compile_subscriptions(…, events=…) sets such subscriptions aside; strict=False matches with them."
             )
 
@@ -229,7 +226,9 @@ def _sift(
         try:
             if not readable[row]:
                 raise SubscriptionError(NOT_UTF8)
-            _check(id, text, dialect, taken, check)
+            read_filter(id, text, dialect, check)
+            if id in taken:
+                raise SubscriptionError(f"the id '{id}' is taken by an earlier row")
         except SiftcastError as error:
             rejections.append(Rejection.of("subscriptions", error, _row_text(source, row)))
             good.append(False)
@@ -237,16 +236,6 @@ def _sift(
             taken.add(id)
             good.append(True)
     return good, rejections
-
-
-def _check(id: str | None, text: object, dialect: str | None, taken: set[str], check: FilterCheck) -> None:
-    if not id:
-        raise SubscriptionError("a subscription needs an id")
-    if not isinstance(text, str):
-        raise SubscriptionError(f"the filter of '{id}' is {'null' if text is None else 'no string'}")
-    check(Filter.parse(text, dialect or "sql"))
-    if id in taken:
-        raise SubscriptionError(f"the id '{id}' is taken by an earlier row")
 
 
 def _row_text(table: pa.Table, row: int) -> str:

@@ -1,7 +1,7 @@
 """Rows that Spark refused, with reasons: `files.Rejection` as a table of dead letters.
 
 Spark says which lines of a text file it cannot read, not why. The reasons are found afterwards, in Python, for the
-rejected lines alone, so that good lines cost nothing more. Code and words are those of the command line (`files`), but
+rejected lines alone, so good lines cost nothing extra. Code and words are those of the command line (`files`), except
 for what only Spark knows: which values fit its types.
 """
 
@@ -66,15 +66,15 @@ def _table(letters: Sequence[Rejection]) -> pa.Table:
 def table_texts(table: pa.Table) -> tuple[pa.Table, list[bool]]:
     """A table whose texts can be read, and for each row whether they could before: Spark lets any bytes pass."""
     good = [True] * table.num_rows
-    for place, field in enumerate(table.schema):
-        if not pa.types.is_string(field.type) or _is_utf8(table.column(place)):
+    for index, field in enumerate(table.schema):
+        if not pa.types.is_string(field.type) or _is_utf8(table.column(index)):
             continue
-        raw = table.column(place).cast(pa.binary()).to_pylist()
+        raw = table.column(index).cast(pa.binary()).to_pylist()
         texts = [None if each is None else escaped(each) for each in raw]
         good = [
             fine and (text is None or text.encode() == each) for fine, text, each in zip(good, texts, raw, strict=True)
         ]
-        table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+        table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table, good
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -12,12 +12,20 @@ from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkE
 from siftcast.model import DataError, SiftcastError
 
 _LINES_MAX = 4
+_REASONS_MAX = 3
 
 
 class SparkError(SiftcastError):
     """Spark cannot be started or used as asked; says what would help."""
 
     code = "spark"
+
+
+def first_reasons(lines: Sequence[str], total: int | None = None) -> str:
+    """The first of many reasons, as lines of an error, and how many more there are; `total` if not all are at hand."""
+    count = len(lines) if total is None else total
+    shown = "\n".join(f"  {line}" for line in lines[:_REASONS_MAX])
+    return shown + (f"\n  and {count - _REASONS_MAX:,} more" if count > _REASONS_MAX else "")
 
 
 @contextmanager

@@ -11,10 +11,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from siftcast.files import COMPRESSIONS, format_named, format_of
-from siftcast.model import DataError, Schema
+from siftcast.model import DataError
 from siftcast.spark.dead_letters import explain_csv
-from siftcast.spark.intake import CORRUPT, CSV_OPTIONS, FORMATS, Intake, RowSchema, parse_events
-from siftcast.spark.schemas import spark_type
+from siftcast.spark.intake import CORRUPT, CSV_OPTIONS, FORMATS, Intake, RowSchema, parse_events, struct_of
 from siftcast.spark.session import active_session, session
 
 
@@ -37,7 +36,11 @@ def read_event_stream(
     had chosen and the next ones together.
     """
     spark = spark or active_session() or session()
-    wanted = _columns(schema)
+    wanted = struct_of(schema)
+    if not isinstance(wanted, StructType):
+        raise DataError(
+            "a stream of events needs the names and types of its columns, as in 'symbol string, price double'"
+        )
     kind = format_named(format) or format_of(Path(path), FORMATS, COMPRESSIONS) or "json"
     reader = spark.readStream
     if files_per_batch_max is not None:
@@ -51,14 +54,3 @@ def read_event_stream(
     options = {"header": "true", "enforceSchema": "false", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     rows = reader.schema(marked).options(**options, **CSV_OPTIONS).csv(str(path))
     return Intake(rows, "events", partial(explain_csv, schema=wanted), folder)
-
-
-def _columns(schema: RowSchema) -> StructType:
-    if isinstance(schema, Schema):
-        return spark_type(schema)
-    parsed = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    if not isinstance(parsed, StructType):
-        raise DataError(
-            "a stream of events needs the names and types of its columns, as in 'symbol string, price double'"
-        )
-    return parsed

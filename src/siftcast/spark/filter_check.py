@@ -1,15 +1,15 @@
-"""What filters of a table must fit, and what they ask for: looked at once for each form, not for each filter.
+"""What filters of a table must fit, and what they ask for: checked once per form, not per filter.
 
 Filters come by the million and from few forms (`model.template`), so a check remembers the forms that passed; another
-filter of the same form costs one look into a set. Along the way it gathers the demands of all forms, from which
-follows which columns of the events matching needs at all.
+filter of the same form costs one lookup in a set. Along the way it gathers the demands of all forms, which decide
+which columns of the events matching needs at all.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from siftcast.model import Columns, Filter, Schema
+from siftcast.model import Columns, Filter, Schema, SubscriptionError
 from siftcast.model.columns import Demand, Path, demands_of
 from siftcast.model.template import Template
 
@@ -44,7 +44,7 @@ class FilterCheck:
         self.demands.update(found)
 
     def forget(self) -> None:
-        """Begins anew: what was gathered so far came from filters of which some were refused after all."""
+        """Starts again: what was gathered so far came from filters of which some were refused after all."""
         self._seen.clear()
         self.demands.clear()
 
@@ -55,6 +55,17 @@ class FilterCheck:
 
     def __reduce__(self) -> tuple[type[FilterCheck], tuple[Schema | None, Columns | None]]:
         return FilterCheck, (self._schema, self._columns)
+
+
+def read_filter(id: str | None, text: object, dialect: str | None, check: FilterCheck) -> Filter:
+    """The filter of a row that is a subscription; raises what is wrong with it."""
+    if not id:
+        raise SubscriptionError("a subscription needs an id")
+    if not isinstance(text, str):
+        raise SubscriptionError(f"the filter of '{id}' is {'null' if text is None else 'no string'}")
+    filter_ = Filter.parse(text, dialect or "sql")
+    check(filter_)
+    return filter_
 
 
 def attributes_of(demands: set[Demand] | frozenset[Demand]) -> tuple[Path, ...]:

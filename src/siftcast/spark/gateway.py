@@ -2,7 +2,7 @@
 
 PySpark starts the JVM with the terminal as its standard error. Java and Spark then greet the user with warnings about
 modules, native libraries and log levels that nobody can act on. Here the JVM writes into a pipe. A thread passes on
-what comes out of it, except the lines of the JVM's own warnings; until Spark is up it holds everything back, and when
+what comes out of it, except the lines of the JVM's own warnings. Until Spark is up, it holds everything back; if
 Spark does not come up, that is what the error says. PySpark's own error has no reason in it.
 """
 

@@ -11,13 +11,13 @@ A row of a Spark table is a group; its task calls the functions of `planning.clu
 `project_group`, `select_centres`, `merge_centres`), the same that run in one process, with the same random numbers. So
 the answer is that of `SubscriptionClusters` with the same seed, up to rounding: a test compares them.
 
-That is the k-means of selection and merge. Any other (`KMEANS`) is asked for its centres by the driver, which collects
-the points it looks at: those of the root for sampling, those of all groups for the central one and HP2PC.
+That is the k-means of selection and merge. For any other (`KMEANS`), the driver collects the points it needs and
+finds the centres: those of the root for sampling, those of all groups for the central one and HP2PC.
 
-The driver carries messages: to a group its members' matches and what its parent knows of its landmarks, back from it
-the coordinates of its members if it has children, and its centres. The coordinates of the lowest level, the bulk, stay
-with Spark from the stage that makes them to the stage that labels. Under `ncut` a child is told of all the members of
-its parent, under `rassoc` of its own landmarks only.
+The driver carries messages: to a group, its members' matches and what its parent knows of its landmarks; back from
+it, the coordinates of its members if it has children, and its centres. The coordinates of the lowest level, the bulk,
+stay with Spark from the stage that makes them to the stage that labels. Under `ncut` a child learns of all the
+members of its parent, under `rassoc` only of its own landmarks.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from siftcast.planning.clustering import (
     select_centres,
 )
 from siftcast.planning.clustering.estimator import KMEANS
+from siftcast.planning.clustering.hierarchy import GroupKey
 from siftcast.planning.clustering.matched_events import Floats
 from siftcast.spark.matched_numbers import Integers
 from siftcast.spark.workers import map_batches
@@ -60,7 +61,7 @@ Work = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """The centre (by its place) that every member of a base group is nearest to, and the centres."""
+    """The centre (by its number) that every member of a base group is nearest to, and the centres."""
 
     members: Integers
     labels: Integers
@@ -89,7 +90,7 @@ class _Matches:
 
 @dataclass(frozen=True, slots=True)
 class _ParentNews:
-    """What a group is told of its parent: where some members are in the global space, and the parent's centres."""
+    """What a group learns of its parent: where some members are in the global space, and the parent's centres."""
 
     members: Integers
     matches: _Matches
@@ -144,11 +145,11 @@ def cluster_groups(
     """Embeds, clusters and labels all members of the base groups, level by level."""
     beginning = _Beginning(k, rng) if kmeans_name == "hierarchical" else None
     above: dict[int, _Placed] = {}
-    upper: dict[tuple[int, int], _Placed] = {}
+    upper: dict[GroupKey, _Placed] = {}
     for level in reversed(hierarchy.levels[1:]):
         contents = [_descent(group, known, plan, above.get(_above(group)), beginning) for group in level]
         above = dict(enumerate(_collected(_stage(_dealt(spark, contents), _place_group))))
-        upper |= {(group.level, group.number): above[group.number] for group in level}
+        upper |= {group.key: above[group.number] for group in level}
     contents = [_descent(group, known, plan, above.get(_above(group)), beginning) for group in hierarchy.base]
     base = _stage(_dealt(spark, contents), _place_group).persist()
     try:
@@ -163,21 +164,17 @@ def cluster_groups(
     return Labelled(members, np.concatenate(found), final)
 
 
-def _merged(
-    spark: SparkSession, base: DataFrame, hierarchy: Hierarchy, upper: dict[tuple[int, int], _Placed]
-) -> Centres:
+def _merged(spark: SparkSession, base: DataFrame, hierarchy: Hierarchy, upper: dict[GroupKey, _Placed]) -> Centres:
     """The centres of the base groups, merged level by level up to the root."""
     centres: dict[int, Centres] = dict(enumerate(_collected(_stage(base, _centres_of))))
     for level in hierarchy.levels[1:]:
-        merges = [
-            ([centres[child] for child in group.children], upper[group.level, group.number].selected) for group in level
-        ]
+        merges = [([centres[child] for child in group.children], upper[group.key].selected) for group in level]
         centres = dict(enumerate(_collected(_stage(_dealt(spark, merges), _merge_group))))
     return centres[0]
 
 
 def _points(
-    base: DataFrame, hierarchy: Hierarchy, upper: dict[tuple[int, int], _Placed], plan: EmbeddingPlan, kmeans_name: str
+    base: DataFrame, hierarchy: Hierarchy, upper: dict[GroupKey, _Placed], plan: EmbeddingPlan, kmeans_name: str
 ) -> GlobalEmbedding:
     """The points that a k-means in the driver looks at."""
     coordinates = {key: placed.coordinates for key, placed in upper.items()}
@@ -193,7 +190,7 @@ def _place_group(task: _Down) -> _Placed:
     """Embeds a group, takes it into the global space, and moves its parent's centres to fit it."""
     group, plan, own = task.group, task.plan, task.matches.unpack()
     places = group.landmark_places()
-    local = embed_group(own, places, plan, plan.generator(group.level, group.number))
+    local = embed_group(own, places, plan, plan.generator(*group.key))
     if task.parent is None:
         top, begin = root_frame(group.members, own, local), task.beginning
         drawn = None if begin is None else kmeans(plan.points(top.coordinates), begin.k, begin.rng)

@@ -1,9 +1,9 @@
 """The last k events that each subscription matched: what clustering reads (thesis, chapter 3).
 
 Pairs of events and subscriptions can outnumber both tables by far, so they are never all kept. Each task matches its
-batches and holds, for every subscription, the k newest so far; whenever it has gathered enough new pairs it sorts and
-throws the rest away. What the tasks send is at most k rows each for a subscription, and Spark ranks those once more.
-Until then a subscription is its number in the matcher: ids are texts, which come to gigabytes where much matches.
+batches and holds, for every subscription, the k newest so far; whenever it has gathered enough new pairs, it sorts
+them and drops the rest. Each task sends at most k rows per subscription, and Spark ranks those once more. Until then
+a subscription is its number in the matcher: ids are texts, which take gigabytes where much matches.
 
 Newest is by a column of the events. Events that tie there are ordered by a hash of all their columns, so that the
 answer does not depend on how the table is cut into tasks. Cost: one match of every event; memory in a task
@@ -12,19 +12,18 @@ O(subscriptions · k + pairs gathered).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Schema
 from siftcast.model.columns import did_you_mean
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment, compiled_for
-from siftcast.spark.matched_numbers import MatchedRows, match_numbers, subscription_ids
+from siftcast.spark.matched_numbers import MatchedRows, match_numbers, ranks_within, subscription_ids
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.schemas import check_columns, check_frame
 from siftcast.spark.workers import map_batches
@@ -59,15 +58,11 @@ def match_history(
     check_columns(events.columns)
     if isinstance(subscriptions, CompiledSubscriptions):
         raise DataError("histories need the table of the subscriptions, not compiled ones")
-    order = order_column(events, order_by)
+    newness, kind = newness_column(events, order_by)
     compiled = compiled_for(events, subscriptions, strict=strict, schema=schema, engine=engine)
     names = events.columns
     unnamed = placed(events)
-    kind = events.schema[order].dataType
-    newest = placed_column(names, order)
-    if isinstance(kind, t.FloatType | t.DoubleType):
-        newest = fn.when(~fn.isnan(newest), newest)
-    keyed = unnamed.withColumns({_ORDER: newest, _TIE: fn.xxhash64(fn.to_json(fn.struct("*")))})
+    keyed = unnamed.withColumns({_ORDER: newness, _TIE: fn.xxhash64(fn.to_json(fn.struct("*")))})
     form = t.StructType(
         [
             t.StructField("subscription_id", t.StringType()),
@@ -105,19 +100,34 @@ def order_column(events: DataFrame, order_by: str | None) -> str:
     return order_by
 
 
+def newness_column(events: DataFrame, order_by: str | None) -> tuple[Column, t.DataType]:
+    """What says how new placed events are, greatest for the newest and null for the oldest, and its type."""
+    order = order_column(events, order_by)
+    kind, column = events.schema[order].dataType, placed_column(events.columns, order)
+    return (fn.when(~fn.isnan(column), column) if isinstance(kind, t.FloatType | t.DoubleType) else column), kind
+
+
+def gather_newest(tables: Iterable[pa.Table], newest: Callable[[pa.Table], pa.Table], rows_max: int) -> pa.Table | None:
+    """The newest of all rows, without keeping many more of them than that; None if there are no tables."""
+    gathered: list[pa.Table] = []  # the first is what was kept the last time, if any
+    new = 0
+    for table in tables:
+        gathered.append(table)
+        new += table.num_rows
+        if new >= rows_max:
+            gathered, new = [newest(pa.concat_tables(gathered))], 0
+    return newest(pa.concat_tables(gathered)) if gathered else None
+
+
 def _task(shipment: Shipment, names: list[str], last: int, most: int) -> Callable[[Batches], Batches]:
     def newest(batches: Batches) -> Batches:
         matcher = shipment.load()
-        gathered: list[pa.Table] = []  # the first is what was kept the last time, if any
-        new = 0
-        for found in match_numbers(matcher, batches, names, extra=2):
-            gathered.append(_newest_of_batch(found, last))
-            new += gathered[-1].num_rows
-            if new >= most:
-                gathered, new = [_newest_pairs(pa.concat_tables(gathered), last)], 0
-        if gathered:
+        found = match_numbers(matcher, batches, names, extra=2)
+        pairs = (_newest_of_batch(each, last) for each in found)
+        kept = gather_newest(pairs, lambda each: _newest_pairs(each, last), most)
+        if kept is not None:
             ids = subscription_ids(matcher)
-            for batch in _newest_pairs(pa.concat_tables(gathered), last).to_batches(max_chunksize=_ROWS_SENT):
+            for batch in kept.to_batches(max_chunksize=_ROWS_SENT):
                 named = ids.take(batch.column(_SUBSCRIPTION))
                 yield pa.RecordBatch.from_arrays([named, *batch.columns[1:]], ["subscription_id", *_COLUMNS[1:]])
 
@@ -147,7 +157,5 @@ def _newest(keys: pa.Table, last: int) -> pa.Array:
     """Which rows those are."""
     by_age = [(_SUBSCRIPTION, "ascending"), (_ORDER, "descending"), (_TIE, "descending")]
     order = pc.sort_indices(keys, sort_keys=by_age)  # nulls come last
-    codes = keys[_SUBSCRIPTION].to_numpy()[order.to_numpy()]
-    begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    rank = np.arange(len(codes)) - np.repeat(begins, np.diff(begins, append=len(codes)))
-    return order.filter(pa.array(rank < last))
+    subscriptions = keys[_SUBSCRIPTION].to_numpy()[order.to_numpy()]
+    return order.filter(pa.array(ranks_within(subscriptions) < last))

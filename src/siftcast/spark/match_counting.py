@@ -1,6 +1,6 @@
-"""How many subscriptions each event satisfies, for those who need not know which.
+"""How many subscriptions each event satisfies, without naming them.
 
-Ids are what makes a result of `match` large: an event that satisfies a thousand subscriptions brings as many strings.
+Ids make a result of `match` large: an event that satisfies a thousand subscriptions brings as many strings.
 A count is eight bytes, so this runs at the speed of `Matcher.count_batch`.
 """
 

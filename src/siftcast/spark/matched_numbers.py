@@ -63,6 +63,13 @@ def subscription_ids(matcher: Matcher) -> pa.Array:
     return pa.array(list(matcher), pa.string())
 
 
+def ranks_within(subscriptions: Integers) -> Integers:
+    """The rank of each pair among those of its subscription, from 0; pairs of one subscription follow each other."""
+    begins = np.flatnonzero(np.diff(subscriptions, prepend=-1))
+    ranks: Integers = np.arange(len(subscriptions)) - np.repeat(begins, np.diff(begins, append=len(subscriptions)))
+    return ranks
+
+
 class _Numbering:
     """From the codes of a matcher's answers to numbers."""
 

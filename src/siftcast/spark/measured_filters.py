@@ -1,7 +1,7 @@
 """Subscriptions as statistics take them: those that can be used, how many cannot, and why the first cannot.
 
-Rows that are no subscription do not keep the others from being measured, as in `match_with_rejects`: they are counted,
-in no other figure, and one of them is named, so that a person knows where to look.
+As in `match_with_rejects`, rows that are not subscriptions do not keep the others from being measured. They are
+counted, and in no other figure, and one of them is named, so that a person knows where to look.
 """
 
 from __future__ import annotations

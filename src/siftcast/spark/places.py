@@ -1,7 +1,7 @@
 """Columns under their places: c0, c1, … instead of their names, on the way through Spark and Python.
 
 Spark takes a dot in a name for a path, and upper and lower case for equal; PySpark hands columns to `mapInArrow` by
-name; and a column of the user's may have the name of one of ours. Places have none of these troubles.
+name; and a user's column may have the name of one of ours. Places have none of these problems.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far Spark is, in numbers; drawing them is for `interfaces`.
 
 Spark knows its work as stages of tasks, and learns of later stages only when the earlier ones are done. So the share
-is that of the stages that run now: it may start anew with the next stage, and what is shown says which one it is.
+is that of the stages that run now: it may start again with the next stage, and the display says which one it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Progress:
 
 
 class Show(Protocol):
-    """Something that is told how far Spark is."""
+    """Receives how far Spark is."""
 
     def __call__(self, progress: Progress) -> None: ...
 

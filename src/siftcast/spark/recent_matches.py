@@ -1,11 +1,11 @@
 """The recent matches of every subscription as bare numbers: what clusters are made from (thesis, 3.2).
 
-`match_history` gives the events themselves; clustering only asks which of them two subscriptions have in common. So a
+`match_history` returns the events themselves; clustering only asks which of them two subscriptions have in common. So a
 match is three numbers here: the subscription's, the event's and how new it is. An event's number is a hash of all its
 columns, which makes it the same in every task; events that agree in all columns count as one.
 
 Each task keeps the newest matches of every subscription, as `history` does, and Spark ranks what the tasks send once
-more. Nothing is squared: there are at most `recent` rows for a subscription, and those the driver takes, 24 bytes each.
+more. Nothing is quadratic: there are at most `recent` rows per subscription, 24 bytes each, which the driver collects.
 Cost: one match of every event; memory in a task O(subscriptions · recent + pairs gathered).
 """
 
@@ -24,9 +24,9 @@ from pyspark.sql import types as t
 from siftcast.model import DataError
 from siftcast.spark.attributes import attribute_columns
 from siftcast.spark.compiled import CompiledSubscriptions, Shipment
-from siftcast.spark.history import order_column
-from siftcast.spark.matched_numbers import Integers, match_numbers
-from siftcast.spark.places import placed, placed_column, under_places
+from siftcast.spark.history import gather_newest, newness_column
+from siftcast.spark.matched_numbers import Integers, MatchedRows, match_numbers, ranks_within
+from siftcast.spark.places import placed, under_places
 from siftcast.spark.workers import map_batches
 
 _PAIRS_GATHERED = 4_000_000
@@ -54,14 +54,10 @@ def recent_matches(
     """The last `recent` matches of every subscription; `order_by` says by which column an event is new."""
     if recent < 1:
         raise DataError(f"a subscription keeps at least one recent match, not {recent}")
-    order = order_column(events, order_by)
-    kind = events.schema[order].dataType
-    newest = placed_column(events.columns, order)
-    if isinstance(kind, t.FloatType | t.DoubleType):
-        newest = fn.when(~fn.isnan(newest), newest)
+    newness, kind = newness_column(events, order_by)
     chosen = attribute_columns(events.schema, subscriptions.shipment.attributes)
     hashed = fn.xxhash64(fn.to_json(fn.struct("*")))
-    keyed = placed(events).select(*under_places(chosen.values()), newest.alias(_ORDER), hashed.alias(_EVENT))
+    keyed = placed(events).select(*under_places(chosen.values()), newness.alias(_ORDER), hashed.alias(_EVENT))
     form = t.StructType(
         [
             t.StructField("subscription", t.IntegerType()),
@@ -78,17 +74,14 @@ def recent_matches(
 
 def _task(shipment: Shipment, names: list[str], recent: int, most: int) -> Callable[[Batches], Batches]:
     def newest(batches: Batches) -> Batches:
-        gathered: list[pa.Table] = []  # the first is what was kept the last time, if any
-        new = 0
-        for found in match_numbers(shipment.load(), batches, names, extra=2):
-            keys = found.events.select([len(names), len(names) + 1]).take(pa.array(found.rows))
-            pairs = pa.table([pa.array(found.subscriptions, pa.int32()), *keys.columns], _COLUMNS)
-            gathered.append(pairs)
-            new += pairs.num_rows
-            if new >= most:
-                gathered, new = [_newest(pa.concat_tables(gathered), recent)], 0
-        if gathered:
-            yield from _newest(pa.concat_tables(gathered), recent).to_batches(max_chunksize=_BATCH_ROWS)
+        found = match_numbers(shipment.load(), batches, names, extra=2)
+        kept = gather_newest(map(pairs_of, found), lambda pairs: _newest(pairs, recent), most)
+        if kept is not None:
+            yield from kept.to_batches(max_chunksize=_BATCH_ROWS)
+
+    def pairs_of(found: MatchedRows) -> pa.Table:
+        keys = found.events.select([len(names), len(names) + 1]).take(pa.array(found.rows))
+        return pa.table([pa.array(found.subscriptions, pa.int32()), *keys.columns], _COLUMNS)
 
     return newest
 
@@ -104,9 +97,7 @@ def _newest(pairs: pa.Table, recent: int) -> pa.Table:
     # The hash covers the order too, so equal events lie beside each other.
     again = (who[1:] == who[:-1]) & (what[1:] == what[:-1])
     kept = np.flatnonzero(np.concatenate([[True], ~again])[: len(who)])
-    begins = np.flatnonzero(np.diff(who[kept], prepend=-1))
-    rank = np.arange(len(kept)) - np.repeat(begins, np.diff(begins, append=len(kept)))
-    return ordered.take(pa.array(kept[rank < recent]))
+    return ordered.take(pa.array(kept[ranks_within(who[kept]) < recent]))
 
 
 def _numbered(pairs: pa.Table) -> RecentMatches:

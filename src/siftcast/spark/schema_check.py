@@ -1,7 +1,7 @@
 """Whether a table of events has the attributes that a schema declares.
 
-What is only declared would be null in every event: a mistyped name would give figures, and all of them wrong. So it is
-an error that names the nearest column, as for filters (`filter_check`), unless somebody means it.
+An attribute that is only declared would be null in every event: a mistyped name would give figures, and all of them
+wrong. So it is an error that names the nearest column, as for filters (`filter_check`), unless `strict` is off.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from collections.abc import Iterator
 
 from siftcast.model import Columns, DataError, Schema
 from siftcast.model.columns import Demand
-
-_SHOWN = 3
+from siftcast.spark.errors import first_reasons
 
 
 def check_declared(columns: Columns, schema: Schema, *, kinds: bool = True) -> None:
-    """Raises DataError where an attribute is no column or, with `kinds`, one of values that never compare with it."""
+    """Raises DataError where an attribute is not a column or, with `kinds`, has values that never compare with it."""
     reasons = list(_misfits(columns, schema, kinds))
-    if not reasons:
-        return
-    shown = "\n".join(f"  {reason}" for reason in reasons[:_SHOWN])
-    more = f"\n  and {len(reasons) - _SHOWN:,} more" if len(reasons) > _SHOWN else ""
-    raise DataError(
-        f"this schema does not fit these events:\n{shown}{more}\n"
-        "strict=False, on the command line --lenient, measures all the same."
-    )
+    if reasons:
+        raise DataError(
+            f"this schema does not fit these events:\n{first_reasons(reasons)}\n"
+            "strict=False, on the command line --lenient, measures all the same."
+        )
 
 
 def _misfits(columns: Columns, schema: Schema, kinds: bool) -> Iterator[str]:

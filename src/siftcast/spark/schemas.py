@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as t
 
 from siftcast.files import Rejection
 from siftcast.model import DataError, Schema
@@ -27,36 +17,35 @@ SUBSCRIPTION_ID = "subscription_id"
 MATCHED = "matched"
 RESULT_COLUMN: dict[str, str] = {"pairs": SUBSCRIPTION_ID, "lists": MATCHED}
 
-IDS_TYPE = ArrayType(StringType(), containsNull=False)
-SUBSCRIPTIONS = StructType([StructField(name, StringType()) for name in ("id", "filter", "dialect", "subscriber")])
-DEAD_LETTERS = StructType([StructField(name, StringType(), nullable=False) for name in Rejection.__struct_fields__])
+IDS_TYPE = t.ArrayType(t.StringType(), containsNull=False)
+SUBSCRIPTIONS = t.StructType(
+    [t.StructField(name, t.StringType()) for name in ("id", "filter", "dialect", "subscriber")]
+)
+DEAD_LETTERS = t.StructType(
+    [t.StructField(name, t.StringType(), nullable=False) for name in Rejection.__struct_fields__]
+)
 
-_TYPES: dict[str, DataType] = {
-    "int": LongType(),
-    "float": DoubleType(),
-    "string": StringType(),
-    "bool": BooleanType(),
-    "timestamp": TimestampType(),
+_TYPES: dict[str, t.DataType] = {
+    "int": t.LongType(),
+    "float": t.DoubleType(),
+    "string": t.StringType(),
+    "bool": t.BooleanType(),
+    "timestamp": t.TimestampType(),
 }
 
 
-def check_output(output: str) -> None:
-    """Raises DataError unless the form of the output is one there is."""
-    if output not in RESULT_COLUMN:
-        raise DataError(f"output must be 'pairs' or 'lists', not {output!r}")
-
-
 def check_event_columns(names: Sequence[str], output: str) -> None:
-    """Raises DataError where the result could not be told from the columns of the events.
+    """Raises DataError for an output that there is not, and where it could not be told from the columns of the events.
 
     Upper and lower case count as equal, because Spark takes them so and would call the column ambiguous later.
     """
-    check_output(output)
+    if output not in RESULT_COLUMN:
+        raise DataError(f"output must be 'pairs' or 'lists', not {output!r}")
     check_columns(names, RESULT_COLUMN[output])
 
 
 def check_frame(rows: object, what: str) -> None:
-    """Raises DataError for rows that are read but not yet sorted into good and bad ones, or are no table at all."""
+    """Raises DataError for rows that are read but not yet sorted into good and bad ones, or are not a table at all."""
     if isinstance(rows, DataFrame):
         return
     hint = f"; its {what} are `.good`" if hasattr(rows, "good") else ""
@@ -78,33 +67,33 @@ def check_columns(names: Sequence[str], added: str | None = None) -> None:
         )
 
 
-def lists_type(events: StructType, name: str = MATCHED) -> StructType:
+def lists_type(events: t.StructType, name: str = MATCHED) -> t.StructType:
     """Event columns and, under a name, the ids of all matching subscriptions, in any order."""
-    matched = StructField(name, IDS_TYPE, nullable=False)
-    return StructType([*events.fields, matched])
+    matched = t.StructField(name, IDS_TYPE, nullable=False)
+    return t.StructType([*events.fields, matched])
 
 
-def spark_type(schema: Schema) -> StructType:
+def spark_type(schema: Schema) -> t.StructType:
     """A schema as Spark's; dotted names become nested structs, as filters reach into them."""
     tree: dict[str, object] = {}
     for attribute in schema.attributes:
         *parents, leaf = attribute.name.split(".")
-        place = tree
+        inside = tree
         for parent in parents:
-            inner = place.setdefault(parent, {})
+            inner = inside.setdefault(parent, {})
             if not isinstance(inner, dict):
                 raise DataError(f"'{attribute.name}' lies inside '{parent}', which is an attribute itself")
-            place = inner
-        if leaf in place:
+            inside = inner
+        if leaf in inside:
             raise DataError(f"'{attribute.name}' is both an attribute and holds others")
-        place[leaf] = _TYPES[attribute.type]
+        inside[leaf] = _TYPES[attribute.type]
     return _struct(tree)
 
 
-def _struct(tree: dict[str, object]) -> StructType:
+def _struct(tree: dict[str, object]) -> t.StructType:
     fields = []
     for name, item in tree.items():
         kind = _struct(item) if isinstance(item, dict) else item
-        assert isinstance(kind, DataType)
-        fields.append(StructField(name, kind))
-    return StructType(fields)
+        assert isinstance(kind, t.DataType)
+        fields.append(t.StructField(name, kind))
+    return t.StructType(fields)

@@ -1,6 +1,6 @@
 """One function that gives a Spark session, wherever the program runs.
 
-    a session is running already        that one, also one of Spark Connect
+    a session is running already        that one, even if it is one of Spark Connect
     master="sc://…" or SPARK_REMOTE     a session of Spark Connect; "local[…]" there starts a server on this machine
     started by spark-submit             what spark-submit says
     master=…, SPARK_MASTER or MASTER    that cluster, with this process as its driver
@@ -8,7 +8,7 @@
 
 The embedded session is set up for starting fast and staying out of the way: no web interface, as many shuffle
 partitions as a machine can use, a garbage collector without threads of its own, nothing written into the current
-folder, no port open to the network. What the user has said wins: `config`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf.
+folder, no port open to the network. The user's settings win: `config`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def is_connect(spark: object) -> bool:
 
 
 def check_session(spark: object) -> None:
-    """Raises SparkError for what is no session of Spark, nor one of Spark Connect, which is of another class."""
+    """Raises SparkError for what is neither a session of Spark nor one of Spark Connect, which is of another class."""
     if not isinstance(spark, SparkSession) and not (type(spark).__name__ == "SparkSession" and is_connect(spark)):
         raise SparkError(f"this needs a Spark session, as session() gives, not {type(spark).__name__}")
 

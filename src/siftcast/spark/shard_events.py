@@ -1,9 +1,9 @@
-"""The shards of an event, as expressions that Spark evaluates by itself.
+"""The shards of an event, as expressions that Spark evaluates without Python.
 
-Events need no Python to find their shards: a balanced tree of comparisons with the cuts of an axis gives the zone. The
-way to Python and back, half a microsecond and more for each event, is gone only once, to be matched. The tree must put
-each value where Python's comparison of values puts the bounds of filters (`model.values`), so only columns are used
-whose types order alike on both sides:
+A balanced tree of comparisons with the cuts of an axis gives an event's zone. The trip to Python and back, half a
+microsecond and more per event, is made only once, to match the event. The tree must put each value where Python's
+comparison of values puts the bounds of filters (`model.values`), so only columns are used whose types order alike on
+both sides:
 
     whole numbers         compared with the cut rounded up, as integers; a cut beyond 64 bits is above them all
     float, double         as doubles; NaN has no zone; -0.0 is 0.0 for both
@@ -24,7 +24,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model.values import Kind
-from siftcast.planning.shard_axes import Place, ShardAxis
+from siftcast.planning.shard_axes import CutValue, ShardAxis
 from siftcast.planning.shard_plan import ShardPlan
 from siftcast.spark.attributes import find_attribute
 
@@ -33,7 +33,7 @@ _DAY_US = 86_400_000_000
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
-def place_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | None:
+def value_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | None:
     """An attribute of the placed events as cuts hold it, null where there is no value; None if it cannot be cut."""
     found = find_attribute(events, tuple(attribute.split(".")))
     if found is None:
@@ -66,33 +66,33 @@ def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
 
 
 def _axis_shards(events: t.StructType, axis: ShardAxis, shards: Sequence[Sequence[int]]) -> Column:
-    found = place_column(events, axis.attribute)
+    found = value_column(events, axis.attribute)
     if found is None or found[1] is not axis.kind:
         return _numbers(())  # no event has a value of this kind there
-    place = found[0]
+    value = found[0]
     known = find_attribute(events, axis.path)
     whole = axis.kind is not Kind.NUMBER or (known is not None and isinstance(known[1], _WHOLE))
-    return fn.when(place.isNull(), _numbers(())).otherwise(_tree(place, axis.cuts, shards, whole=whole))
+    return fn.when(value.isNull(), _numbers(())).otherwise(_tree(value, axis.cuts, shards, whole=whole))
 
 
-def _tree(place: Column, cuts: Sequence[Place], shards: Sequence[Sequence[int]], *, whole: bool) -> Column:
-    """The shards of the zone of a place, by halving the cuts."""
+def _tree(value: Column, cuts: Sequence[CutValue], shards: Sequence[Sequence[int]], *, whole: bool) -> Column:
+    """The shards of the zone of a value, by halving the cuts."""
     if not cuts:
         return _numbers(shards[0])
     middle = len(cuts) // 2
-    below = _tree(place, cuts[:middle], shards[: middle + 1], whole=whole)
-    above = _tree(place, cuts[middle + 1 :], shards[middle + 1 :], whole=whole)
-    return fn.when(_reaches(place, cuts[middle], whole=whole), above).otherwise(below)
+    below = _tree(value, cuts[:middle], shards[: middle + 1], whole=whole)
+    above = _tree(value, cuts[middle + 1 :], shards[middle + 1 :], whole=whole)
+    return fn.when(_reaches(value, cuts[middle], whole=whole), above).otherwise(below)
 
 
-def _reaches(place: Column, cut: Place, *, whole: bool) -> Column:
+def _reaches(value: Column, cut: CutValue, *, whole: bool) -> Column:
     if isinstance(cut, str):
-        return place >= fn.lit(cut)
+        return value >= fn.lit(cut)
     if not whole:
-        return place >= fn.lit(float_at_least(cut))
+        return value >= fn.lit(float_at_least(cut))
     if cut > _LONG_MAX:
         return fn.lit(False)
-    return place >= fn.lit(max(_LONG_MIN, ceil(cut))).cast("long") if cut > _LONG_MIN else fn.lit(True)
+    return value >= fn.lit(max(_LONG_MIN, ceil(cut))).cast("long") if cut > _LONG_MIN else fn.lit(True)
 
 
 def float_at_least(cut: int | float) -> float:

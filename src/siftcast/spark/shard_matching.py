@@ -1,23 +1,23 @@
 """Matching beyond one worker's memory: subscriptions in shards, events sent to theirs.
 
     subscriptions ─▶ mapInArrow(parse, place) ─▶ (shard, 0, subscription) ─┐
-                                                                           ├─▶ a partition a shard, sorted ─▶ mapInArrow
+                                                                           ├─▶ a sorted partition per shard ▶ mapInArrow
     events ────────▶ place, explode ───────────▶ (shard, 1, event) ────────┘     subscriptions first: build a matcher,
                                                                                  then events: match batch after batch
 
 This is a cogroup, made of a union, a shuffle and a sort, as Spark's own is. `cogroup().applyInArrow` itself hands a
 group over as two whole tables and wants its result as a third, so its memory grows with the events: a worker with one
 shard of 160,000 subscriptions held 423 MiB at 300,000 events and 1,047 MiB at 3,000,000. Here events stream past, and
-it held 401 MiB both times: one matcher and one batch. Rejected as well: saved matchers in a shared folder, which a
+it held 401 MiB both times: one matcher and one batch. Also rejected: saved matchers in a shared folder, which a
 cluster need not have and which nobody would clean up.
 
 **Pairs** need nothing more: an event meets a subscription once (`planning.shard_plan` has the proof).
 
 **Lists** of an event that goes to several shards are put together again, by a number given to each event before it is
 copied. Spark may run a task again when a machine is lost; rows may then come in another order, and numbers by order
-would silently join the matches of two events. So beside its place the number has 64 random bits, drawn anew each time a
-task runs: copies of different runs never join, the copy that carries the event is missed, and the query fails instead
-of answering wrongly.
+would silently join the matches of two events. So besides its place the number has 64 random bits, drawn again each
+time a task runs: copies of different runs never join, the copy that carries the event is missed, and the query fails
+instead of giving a wrong answer.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pyspark.sql import types as t
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema, SiftcastError
 from siftcast.planning.shard_plan import Placement, ShardPlan
-from siftcast.spark.filter_check import FilterCheck
+from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.matching import IDS, shape
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
 from siftcast.spark.shard_events import event_shards
-from siftcast.spark.shard_planning import Batches, measured, read_filter, shard_plan, subscription_columns
+from siftcast.spark.shard_planning import Batches, measured, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
 from siftcast.spark.workers import map_batches
 

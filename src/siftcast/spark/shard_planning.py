@@ -3,7 +3,7 @@
     1  a sample of subscriptions, parsed in the driver       SAMPLE rows, whatever the size of the table
     2  a sample of the values that those are about           SAMPLE rows
     3  the choice (`planning.shard_choice`)
-    4  all subscriptions, parsed once in the workers         counts for each zone, and the rows that are no subscription
+    4  all subscriptions, parsed once in the workers         counts per zone, and the rows that are not subscriptions
     5  ids that occur twice                                  Spark's own aggregate
 
 A sample is drawn by sorting on random numbers with a fixed seed and taking the first: one pass, no count needed, and
@@ -24,14 +24,15 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.planning.shard_axes import Place
+from siftcast.planning.shard_axes import CutValue
 from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_plan import Placement, ShardPlan
 from siftcast.spark.compiled import check_subscriptions
 from siftcast.spark.dead_letters import NOT_UTF8, table_texts
-from siftcast.spark.filter_check import FilterCheck
+from siftcast.spark.errors import first_reasons
+from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.places import placed, placed_column, text_column
-from siftcast.spark.shard_events import place_column
+from siftcast.spark.shard_events import value_column
 from siftcast.spark.workers import check_workers, map_batches
 
 SAMPLE = 10_000
@@ -101,13 +102,13 @@ def sample_filters(plain: DataFrame, check: FilterCheck) -> list[Filter]:
     return filters
 
 
-def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, list[Place | None]]:
+def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, list[CutValue | None]]:
     """Values of some events, for each attribute that filters name and that can be cut."""
     names = dict.fromkeys(name for filter_ in filters for name in filter_.attributes)
-    found = {name: place for name in names if (place := place_column(events.schema, name)) is not None}
+    found = {name: value for name in names if (value := value_column(events.schema, name)) is not None}
     if not found:
         return {}
-    columns = [place.alias(f"place{index}") for index, (place, _) in enumerate(found.values())]
+    columns = [value.alias(f"value{index}") for index, (value, _) in enumerate(found.values())]
     drawn = placed(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
     return {(name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())}
 
@@ -136,9 +137,8 @@ def measured(plan: ShardPlan, plain: DataFrame, check: FilterCheck) -> ShardPlan
             (f"the id '{twice[1]}' is taken by an earlier row", msgspec.json.encode({"id": twice[1]}).decode())
         )
     if rejected:
-        shown = "\n".join(f"  {source[:200]}\n    {reason}" for reason, source in letters[:_SHOWN])
-        more = f"\n  and {rejected - _SHOWN:,} more" if rejected > _SHOWN else ""
-        raise DataError(f"{rejected:,} of {total:,} subscriptions cannot be used:\n{shown}{more}")
+        reasons = first_reasons([f"{source[:200]}\n    {reason}" for reason, source in letters], rejected)
+        raise DataError(f"{rejected:,} of {total:,} subscriptions cannot be used:\n{reasons}")
     zones = [amounts.get(zone, 0) for zone in range(plan.first_zones[-1] + 1)]
     return plan.sized(zones, amounts.get(_IDLE, 0), total)
 
@@ -165,17 +165,6 @@ def read_row(row: Row, check: FilterCheck) -> Filter:
     return read_filter(row.id, row.text, row.dialect, check)
 
 
-def read_filter(id: str | None, text: str | None, dialect: str | None, check: FilterCheck) -> Filter:
-    """The filter of a row that is a subscription; raises what is wrong with it."""
-    if not id:
-        raise SubscriptionError("a subscription needs an id")
-    if text is None:
-        raise SubscriptionError(f"the filter of '{id}' is null")
-    filter_ = Filter.parse(text, dialect or "sql")
-    check(filter_)
-    return filter_
-
-
 def _usable(check: FilterCheck) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -195,7 +184,7 @@ def _is_usable(row: Row, check: FilterCheck) -> bool:
 
 @dataclass
 class _Tally:
-    """What a task has seen: subscriptions by zone, and some of the rows that are none."""
+    """What a task has seen: subscriptions by zone, and some of the rows that are not subscriptions."""
 
     zones: dict[int, int]
     letters: list[tuple[str, str]]

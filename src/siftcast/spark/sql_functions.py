@@ -4,9 +4,9 @@
     spark.sql("SELECT *, my_rules(struct(symbol, price)) AS matched FROM quotes")
     spark.sql("SELECT symbol, explode(my_rules(struct(*))) AS subscription_id FROM quotes")
 
-A function in SQL knows its arguments by place, and filters know attributes by name; a struct has both, and may be of
-any table. What it does not hold is not sent to Python: `struct(*)` sends all. Its fields are known when rows come, so
-that is when filters are checked against them.
+A SQL function knows its arguments by place, and filters know attributes by name; a struct has both, and may come from
+any table. Only what it holds is sent to Python: `struct(*)` sends all. Its fields are known when rows arrive, so that
+is when filters are checked against them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def register(
     check_session(spark)
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise DataError(f"a function in SQL has a name of letters, digits and underscores, not {name!r}")
-    if not spark.sql(f"SHOW SYSTEM FUNCTIONS LIKE '{name}'").isEmpty():  # Spark would take its own without a word
+    if not spark.sql(f"SHOW SYSTEM FUNCTIONS LIKE '{name}'").isEmpty():  # Spark would silently take its own
         raise DataError(f"Spark has a function {name}() of its own, which would answer instead; choose another name")
     if output not in _ANSWERS:
         raise DataError(f"output must be {' or '.join(map(repr, _ANSWERS))}, not {output!r}")

@@ -205,7 +205,7 @@ def _lay_cells(points: DataFrame, space: ContentSpace, count: int, values_max: i
     if wide:
         found = points.agg(*(fn.percentile_approx(f"axis{index}", shares, 10_000) for index in wide)).first()
         assert found is not None
-        quantiles = {index: found[place] or [] for place, index in enumerate(wide)}
+        quantiles = {index: found[position] or [] for position, index in enumerate(wide)}
     edges = tuple(
         axis_edges(axis, quantiles.get(index, ()), values_max=values_max) for index, axis in enumerate(space.axes)
     )

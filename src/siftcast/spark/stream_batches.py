@@ -3,7 +3,7 @@
     1  it has a receipt               nothing to do: Spark had not noted that it was done
     2  it has a plan                  it was begun before a crash: restore the subscriptions of then
        it has none                    read the changelog, make the changes, keep the lot, write the plan
-    3  match, into an attempt's folder, counting on the way; what is refused likewise
+    3  match, into an attempt's folder, counting on the way; refused rows in the same way
     4  give the folders their names
     5  write the receipt
 
@@ -17,19 +17,17 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from siftcast.files import Rejection
-from siftcast.spark.accounts import MatchCounts
+from siftcast.spark.accounts import CountedMatching, MatchCounts
 from siftcast.spark.changelog import Changelog
 from siftcast.spark.changelog_sources import TableChangelog
 from siftcast.spark.compiled import Shipment
 from siftcast.spark.dead_letters import dead_letter_frame, letters_of
-from siftcast.spark.intake import CORRUPT, Intake, good_rows
-from siftcast.spark.matching import IDS, match_places, shape
+from siftcast.spark.intake import CORRUPT, Intake
 from siftcast.spark.schemas import Output
 from siftcast.spark.stream_folders import attempt_folder, publish
 from siftcast.spark.stream_journal import Journal, Plan
@@ -118,38 +116,17 @@ class BatchRunner:
     def _write(
         self, frame: DataFrame, batch: int, version: int, shipment: Shipment, letters: list[Rejection], changes: int
     ) -> MatchCounts:
-        """Matches, writes and counts: before bad rows leave and behind the matcher, so that a loss would show."""
-        before, behind = Observation(), Observation()
-        bad = f.count(CORRUPT) if CORRUPT in frame.columns else f.count(f.lit(None))
-        rows = frame.observe(before, f.count(f.lit(1)).alias("rows"), bad.alias("bad"))
-        good = good_rows(rows)
-        places = match_places(good, shipment).observe(
-            behind,
-            f.count(f.lit(1)).alias("rows"),
-            f.count_if(f.size(IDS) > 0).alias("matched"),
-            f.coalesce(f.sum(f.size(IDS)), f.lit(0)).alias("pairs"),
-        )
+        """Matches, writes and counts."""
         sink = self._sink
-        result = shape(places, good.columns, sink.mode).withColumn(VERSION, f.lit(version).cast("bigint"))
+        counted = CountedMatching(frame, shipment, sink.mode)
+        result = counted.matched.withColumn(VERSION, f.lit(version).cast("bigint"))
         attempt = attempt_folder(sink.output)
         result.write.format(sink.format).options(**options_of(sink.format)).save(str(attempt))
-        seen_before: dict[str, Any] = before.get
-        seen_behind: dict[str, Any] = behind.get
-        rejected = seen_before.get("bad", 0)
-        if rejected or letters:
-            self._write_letters(frame, batch, letters, rejected)
+        counts = counted.counts(used=changes - len(letters), refused=len(letters))
+        if counts.events_rejected or letters:
+            self._write_letters(frame, batch, letters, counts.events_rejected)
         publish(attempt, batch_folder(sink.output, batch))
-        matched = seen_behind.get("matched", 0)
-        return MatchCounts(
-            events_in=seen_before.get("rows", 0),
-            events_matched=matched,
-            events_unmatched=seen_behind.get("rows", 0) - matched,
-            events_rejected=rejected,
-            pairs=seen_behind.get("pairs", 0),
-            subscriptions_in=changes,
-            subscriptions_used=changes - len(letters),
-            subscriptions_rejected=len(letters),
-        )
+        return counts
 
     def _write_letters(self, frame: DataFrame, batch: int, letters: list[Rejection], rejected: int) -> None:
         """Writes what was refused: changes, and events, which are read once more for the sake of the few bad ones."""

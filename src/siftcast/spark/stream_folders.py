@@ -5,7 +5,7 @@ file system does in one step. A reader therefore sees a whole file or none. Fold
 way: Spark writes each attempt into a folder of its own, and only the living driver gives one of them the final name.
 So a JVM that outlives its driver for a moment cannot write into what the next driver has begun.
 
-Object stores cannot rename, so these folders must lie where the driver sees them as folders: a local disk, NFS.
+Object stores cannot rename, so these folders must be where the driver sees them as folders: a local disk, NFS.
 """
 
 from __future__ import annotations
@@ -36,12 +36,7 @@ def local_folder(path: str | Path, what: str) -> Path:
 
 def write_once(path: Path, content: bytes) -> None:
     """Makes a file that lasts; raises DataError where there is one already, because then another driver is at work."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    with open(draft, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    draft = _write_draft(path, content)
     try:
         os.link(draft, path)  # unlike a rename, a link fails where the name is taken
     except FileExistsError:
@@ -50,6 +45,23 @@ def write_once(path: Path, content: bytes) -> None:
         os.rename(draft, path)
     draft.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def write_again(path: Path, content: bytes) -> None:
+    """Makes a file that lasts, in place of one that an interrupted attempt at the same micro-batch may have left."""
+    os.replace(_write_draft(path, content), path)
+    sync_folder(path.parent)
+
+
+def _write_draft(path: Path, content: bytes) -> Path:
+    """A file beside the one that is meant, whole and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    with open(draft, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
 
 
 def sync_folder(folder: Path) -> None:

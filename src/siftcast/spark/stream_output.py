@@ -7,7 +7,7 @@
     output/_dead_letters/batch=42/            what was refused, as JSON lines (or in a folder of the user's choice)
 
 The receipt is the commit. It is written last and never changed; a micro-batch that has one is not run again, and one
-that has none is written anew from the start. So every event is in the committed output exactly once, and
+that has none is written again from the start. So every event is in the committed output exactly once, and
 `read_matches` shows committed micro-batches only. Spark itself ignores names that begin with an underscore.
 """
 
@@ -74,7 +74,7 @@ def batch_folder(root: Path, batch: int) -> Path:
 
 
 def options_of(format: str) -> dict[str, str]:
-    """What Spark is told when it writes a format, so that any text can be told again from another, or from none."""
+    """What Spark is given when it writes a format, so that any text can be told again from another, or from none."""
     if format != "csv":
         return {}
     kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
@@ -82,7 +82,7 @@ def options_of(format: str) -> dict[str, str]:
 
 
 def _reading_options(format: str) -> dict[str, str]:
-    """What it is told when it reads; an empty cell in quotes is a text, one without is none."""
+    """What it is given when it reads; an empty cell in quotes is a text, one without quotes is none."""
     if format != "csv":
         return {}
     return options_of(format) | {"multiLine": "true", "nullValue": "\ufdd0siftcast-null", "emptyValue": ""}
@@ -166,7 +166,7 @@ def _description_of(output: Path) -> StreamDescription:
 def read_matches(output: str | Path, *, after_batch: int = -1, spark: SparkSession | None = None) -> DataFrame:
     """The results of a stream so far: those of committed micro-batches, with the number of theirs as `batch`.
 
-    What it shows does not change while the stream goes on. With `after_batch` it starts behind that micro-batch, which
+    What it shows does not change while the stream runs. With `after_batch` it starts behind that micro-batch, which
     lets a reader follow the stream step by step.
     """
     root = local_folder(output, "output")

@@ -1,7 +1,7 @@
 """How a stream is doing, in numbers; drawing them is for `interfaces`.
 
-Counts are those of the receipts, so they add up and survive a restart. The rate is Spark's own. How much is waiting is
-known for sources that say so, such as Kafka, and for folders of files, whose names are compared with those that Spark
+Counts are those of the receipts, so they add up and survive a restart. The rate is Spark's own. The backlog is known
+for sources that report it, such as Kafka, and for folders of files, whose names are compared with those that Spark
 has noted in its checkpoint.
 """
 

@@ -1,8 +1,8 @@
 """The subscriptions that stand at some version of a stream, and their matcher in the workers.
 
 The driver keeps one matcher and changes it: a new version costs what its changes cost, not what all subscriptions cost.
-Only the saved form travels again as a whole, once for each version that changed anything; that of the version before is
-taken back from the workers when the new one is used.
+Only the saved form travels again as a whole, once per version that changed anything; that of the previous version is
+withdrawn from the workers when the new one is used.
 """
 
 from __future__ import annotations

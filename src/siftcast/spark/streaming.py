@@ -6,9 +6,10 @@
 
 Spark cuts the stream into micro-batches; `stream_batches` has the way of one of them, `changelog` and
 `changelog_sources` how changes come in, `stream_standing` the subscriptions at a version, `stream_journal` what makes a
-restart repeatable, `stream_output` what is left behind, and `stream_progress` the numbers.
+restart repeatable, `stream_output` what is left behind, `stream_control` how a stream is triggered and ends, and
+`stream_progress` the numbers.
 
-Rejected: a stateful or stream-stream join with the changelog as second stream. Spark would keep a row of state for each
+Rejected: a stateful or stream-stream join with the changelog as second stream. Spark would keep one row of state per
 subscription and compare each event with all of them; and which version an event met would depend on timing.
 """
 
@@ -17,22 +18,20 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from siftcast.model import DataError, Schema
 from siftcast.spark.changelog import NO_VERSION
 from siftcast.spark.changelog_sources import FileChangelog, open_changelog
-from siftcast.spark.errors import SparkError, short_errors
+from siftcast.spark.errors import SparkError
 from siftcast.spark.filter_check import FilterCheck
 from siftcast.spark.intake import Intake, as_intake
 from siftcast.spark.schemas import MATCHED, SUBSCRIPTION_ID, Output, check_event_columns, lists_type
 from siftcast.spark.session import is_connect
 from siftcast.spark.stream_batches import BatchRunner, Sink
+from siftcast.spark.stream_control import await_end, own_errors, triggered
 from siftcast.spark.stream_folders import discard_attempts, local_folder
 from siftcast.spark.stream_journal import Journal
 from siftcast.spark.stream_output import (
@@ -47,8 +46,6 @@ from siftcast.spark.stream_output import (
 from siftcast.spark.stream_progress import Backlog, StreamProgress
 from siftcast.spark.stream_standing import StandingSubscriptions
 from siftcast.spark.workers import check_workers
-
-AVAILABLE_NOW = "available now"
 
 
 class StreamQuery:
@@ -87,26 +84,15 @@ class StreamQuery:
 
     def await_termination(self, timeout_s: float | None = None) -> bool:
         """Waits until it ends and says whether it has; raises what ended it, if that was an error."""
-        try:
-            if timeout_s is None:
-                self.query.awaitTermination()
-                ended = True
-            else:
-                ended = bool(self.query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # takes fractions too
-        except PySparkException as error:
-            self._raise(error)
-            raise
+        ended = await_end(self.query, self._runner, timeout_s)
         if ended:
             self._take_back()
         return ended
 
     def process_all_available(self) -> None:
         """Waits until everything that is there now has been matched."""
-        try:
+        with own_errors(self._runner):
             self.query.processAllAvailable()
-        except PySparkException as error:
-            self._raise(error)
-            raise
 
     def stop(self, timeout_s: float = 60.0) -> None:
         """Ends it after the micro-batch that is being run, or in the midst of it where that takes too long.
@@ -123,12 +109,6 @@ class StreamQuery:
         if self._runner.between_batches.acquire(blocking=False):
             self._standing.close()
             self._runner.between_batches.release()
-
-    def _raise(self, error: PySparkException) -> None:
-        if self._runner.error is not None:
-            raise self._runner.error from None  # Spark says the same again, around a Java stack
-        with short_errors():
-            raise error
 
 
 def match_stream(
@@ -153,7 +133,7 @@ def match_stream(
     for `match`, and `subscription_version`; read them with `read_matches`. What is refused goes to `dead_letters`, by
     default a folder within the output; so do, unless `strict` is off, changes whose filters do not fit the events.
     `trigger` says how often: None as soon as there are events, "10 seconds", or "available now" for what is there now,
-    and then ends. Start it again with the same output and checkpoint to go on where it stopped, however it stopped.
+    and then ends. Start it again with the same output and checkpoint to continue where it stopped, however it stopped.
     """
     taken = as_intake(events, "events")
     spark = taken.rows.sparkSession
@@ -171,7 +151,7 @@ def match_stream(
     check_apart(places | {"dead letters": letters})
     check = FilterCheck.of(schema, taken.good if strict else None)
     standing = StandingSubscriptions(spark, schema, engine, check)
-    writer = _triggered(taken.rows.writeStream, trigger).option("checkpointLocation", str(state))
+    writer = triggered(taken.rows.writeStream, trigger).option("checkpointLocation", str(state))
     if name is not None:
         writer = writer.queryName(name)
     known = describe(into, state, StreamDescription(uuid4().hex, mode, format, columns.json(), str(letters)))
@@ -181,17 +161,6 @@ def match_stream(
         discard_attempts(folder)
     runner = BatchRunner(taken, changelog, standing, Journal(state / "siftcast"), Sink(into, letters, mode, format))
     return StreamQuery(writer.foreachBatch(runner).start(), runner, standing, Backlog(state))
-
-
-def _triggered(writer: DataStreamWriter, trigger: str | None) -> DataStreamWriter:
-    if trigger is None:
-        return writer
-    if trigger.replace("_", " ") in (AVAILABLE_NOW, "once"):
-        return writer.trigger(availableNow=True)
-    try:
-        return writer.trigger(processingTime=trigger)
-    except (PySparkException, Py4JError, ValueError) as error:
-        raise DataError(f"the trigger is {trigger!r}; it must be '{AVAILABLE_NOW}' or as '10 seconds'") from error
 
 
 def _result_columns(events: Intake, mode: Output, format: str) -> StructType:

@@ -1,8 +1,8 @@
-"""Sweeps: one function over many configurations, a Spark task each, with results that outlive the program.
+"""Sweeps: one function over many configurations, one Spark task each, with results that outlive the program.
 
 Each task writes its result under a name that follows from the configuration, by renaming a finished file. So a sweep
-that was interrupted goes on where it stopped, a finished one costs nothing, and a change of the function's version
-starts anew. The folder must be one that all workers share; embedded Spark always has it.
+that was interrupted continues where it stopped, a finished one costs nothing, and a change of the function's version
+starts from the beginning. All workers must share the folder; with embedded Spark they always do.
 
 Order is kept by the caller's list, not by when tasks end. A configuration that fails does not stop the others: all
 failures are reported together at the end, and tried again the next time.
@@ -54,9 +54,9 @@ def sweep(
 
     Raises SparkError if any failed, after all others are done.
     """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    files = [place / f"{_name(function, version, configuration)}.json" for configuration in configurations]
+    kept = Path(folder)
+    kept.mkdir(parents=True, exist_ok=True)
+    files = [kept / f"{_name(function, version, configuration)}.json" for configuration in configurations]
     missing = [(str(file), dict(item)) for file, item in zip(files, configurations, strict=True) if not file.exists()]
     if missing:
         with _Watching(files, show):

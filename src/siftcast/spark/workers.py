@@ -1,9 +1,10 @@
 """Whether the workers can do what they are about to be sent: import Siftcast, in this version.
 
 A session that somebody else has made may run Python elsewhere: on machines where nobody has installed the package, or
-with another interpreter of this one. Without a look, the first job fails in each of its tasks, four times over, with a
-stack that ends in `No module named 'siftcast'`. So a session is asked once, by a task of its own, before the first job.
-An embedded session whose workers run this very interpreter is not asked: that task would cost most of a second.
+with another interpreter of this one. Without a check, the first job fails in each of its tasks, four times over, with
+a stack trace that ends in `No module named 'siftcast'`. So a session is asked once, by a task of its own, before the
+first job. An embedded session whose workers run this very interpreter is not asked: that task would cost most of a
+second.
 
 Whatever sends Python to the workers goes through `map_batches` or takes a shipment (`compiled.ship`), and both ask.
 Functions that would first run jobs of Spark's own ask at their beginning.

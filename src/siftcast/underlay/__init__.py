@@ -10,6 +10,7 @@
     rocketfuel.py
     topology_zoo.py
     latency_matrix.py
+    catalogue.py        generators and formats by name, as scenarios choose them
 
 An overlay's message from server to server crosses the arcs of a route, so that stress and resource usage are counted
 exactly. Nothing here knows what is sent.

@@ -8,8 +8,8 @@
     60  34  31  354.97  1.18  16.58  0  0  E_RT  U    id, from, to, length, delay, bandwidth, AS, AS, type, direction
 
 Delays are milliseconds: BRITE divides lengths in kilometres by the speed of light. Routers are numbered in the order
-of the file and keep their BRITE id as name; domains are autonomous systems. The counts in the headings must be
-met, which is how half a file is noticed. Directed edges are refused: a link here carries both ways.
+of the file and keep their BRITE id as name; domains are autonomous systems. The counts in the headings must be met,
+which is how half a file is noticed. Directed edges are refused: a link here carries traffic both ways.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Measured latencies between servers, as a matrix in a text file: a row a server, columns by blanks, tabs or commas.
+"""Measured latencies between servers, as a matrix in a text file: one row per server; blanks, tabs or commas between
+columns.
 
 Values are milliseconds. Measurements such as PlanetLab's are round-trip times, and a message goes one way: unless
 `round_trip` is False, they are halved. The diagonal, what a server needs to reach itself, must be 0 or missing.

@@ -10,7 +10,8 @@ Cost: O(servers²) memory, which the matrix has anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,16 @@ class MeasuredUnderlay(Underlay):
         matrix.flags.writeable = False
         self._matrix = matrix
 
-    @property
+    def latency_ms(self, a: int, b: int) -> float:
+        """How long a message takes from server a to server b, as measured."""
+        return float(self._matrix[self._checked(a), self._checked(b)])
+
+    def latency_from(self, a: int) -> Callable[[int], float]:
+        """The latencies from server a, by the number of the other."""
+        row: list[float] = self._matrix[a].tolist()
+        return row.__getitem__
+
+    @cached_property
     def latencies_ms(self) -> Floats:
         """The latency from each server (row) to each other (column), as measured."""
         return self._matrix

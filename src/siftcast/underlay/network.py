@@ -1,4 +1,4 @@
-"""A physical network: routers and the links between them, with a latency and a kind each.
+"""A physical network: routers and the links between them, each with a latency and a kind.
 
     router   0 … routers - 1        kinds: "transit", "stub", "router"
     link     0 … links - 1          joins two routers and carries both ways; kinds: "transit", "stub", …
@@ -7,8 +7,8 @@ A network is data only. Generators and file readers make it, and `attach` puts s
 the `Underlay` that answers questions about routes. Links of latency 0 and several links between two routers are
 allowed (real maps hold both), links from a router to itself are not: no route would ever use one.
 
-Invariant: every array has one entry a router or a link, ends are routers of this network, latencies are finite and
-at least 0. It is checked once, when the network is made. Cost: O(routers + links).
+Invariant: every array has one entry per router or link, ends are routers of this network, latencies are finite and at
+least 0. It is checked once, when the network is made. Cost: O(routers + links).
 """
 
 from __future__ import annotations
@@ -61,23 +61,15 @@ class Network:
             raise UnderlayError("latencies must be finite numbers of milliseconds of at least 0")
 
     @classmethod
-    def of(
-        cls,
-        routers: int,
-        links: Sequence[tuple[int, int, float]],
-        *,
-        names: Sequence[str] = (),
-        kind: str = "router",
-        link_kind: str = "link",
-    ) -> Network:
+    def of(cls, routers: int, links: Sequence[tuple[int, int, float]], *, names: Sequence[str] = ()) -> Network:
         """A network of one kind of router, from links given as (tail, head, latency in ms)."""
         return cls(
             routers=routers,
             tails=np.array([link[0] for link in links], dtype=np.int64),
             heads=np.array([link[1] for link in links], dtype=np.int64),
             latencies_ms=np.array([link[2] for link in links], dtype=np.float64),
-            router_kinds=np.full(routers, kind),
-            link_kinds=np.full(len(links), link_kind),
+            router_kinds=np.full(routers, "router"),
+            link_kinds=np.full(len(links), "link"),
             domains=np.full(routers, -1, dtype=np.int64),
             names=tuple(names),
         )

@@ -1,4 +1,4 @@
-"""Checks of what a caller hands to a generator of networks: refused at the door, with the name and the rule."""
+"""Checks of what a caller passes to a generator of networks: bad values are refused at the door, with name and rule."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ COUNT_MAX = 10_000_000
 
 
 def require(name: str, value: float, *, least: float, most: float = math.inf) -> None:
-    """Refuses a parameter outside its range, and what is no number."""
+    """Refuses a parameter outside its range, or that is not a number."""
     if not (isinstance(value, int | float) and math.isfinite(value) and least <= value <= most):
         rule = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
         raise UnderlayError(f"parameter '{name}' must be {rule}, got {shown(value)}")
 
 
 def require_count(name: str, value: int, *, least: int, most: int = COUNT_MAX) -> None:
-    """Refuses what is no whole number from `least` to `most`."""
+    """Refuses anything but a whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise UnderlayError(f"parameter '{name}' must be a whole number from {least:,} to {most:,}, got {shown(value)}")
 

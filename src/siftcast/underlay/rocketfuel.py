@@ -1,11 +1,11 @@
-"""Internet provider maps of the Rocketfuel project: one `router router latency` a line, in milliseconds.
+"""Internet provider maps of the Rocketfuel project: `router router latency` on each line, in milliseconds.
 
     Townsville,+Australia4282 Brisbane,+Australia1800 7
 
 A router is a town and a number, without spaces. Each link is listed in both directions, with one latency; here it
 becomes one link. A file that lists some links both ways and others one way only has lost lines and is refused, and so
-is a pair with two latencies. A file that lists every link just once is taken as it is, so a cut that leaves only
-such lines goes unnoticed.
+is a pair with two latencies. A file that lists every link just once is accepted, so a cut that leaves only such lines
+goes unnoticed.
 """
 
 from __future__ import annotations

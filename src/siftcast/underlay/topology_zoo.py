@@ -3,7 +3,7 @@
     {"graph": {"name": …}, "nodes": [{"id": "0", "name": "Cork", "pos": [-8.5, 51.9]}, …],
      "edges": [{"source": "0", "target": "8", "dist": 218.89}, …]}
 
-`dist` is kilometres, and a latency is the time light needs for them in fibre, 200 km a millisecond. Some towns have
+`dist` is kilometres, and a latency is the time light needs for them in fibre, 200 km per millisecond. Some towns have
 two nodes at one place: their links take 0 ms. All graphs may lie in one tar archive, from which one is read by name.
 """
 

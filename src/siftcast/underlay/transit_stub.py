@@ -197,7 +197,7 @@ def _random_tree(nodes: int, rng: np.random.Generator) -> set[tuple[int, int]]:
 
 
 def _random_graph(nodes: int, share: float, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Each pair a < b with this probability; drawn anew until connected, and with a random tree if that fails."""
+    """Each pair a < b with this probability; drawn again until connected, and with a random tree if that fails."""
     rows, columns = np.triu_indices(nodes, 1)
     for _ in range(100):
         chosen = rng.random(len(rows)) < share

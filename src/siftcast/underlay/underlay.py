@@ -1,7 +1,7 @@
 """An underlay: servers on a physical network, how far apart they are, and over which arcs a message travels.
 
 Every link is two arcs: link l from tail to head is arc 2l, back it is arc 2l + 1. The links of the routers come
-first, in the order of the network, then one access link a server (arc 2l leads from the server to its router).
+first, in the order of the network, then one access link per server (arc 2l leads from the server to its router).
 Numbers of arcs are therefore the same for every attachment of one network, and per-arc counts are plain arrays.
 
     server ──access──▶ router ──▶ router ──access──▶ server
@@ -13,14 +13,14 @@ A route there need not be the route back reversed where two paths are equally lo
 
 An underlay may also come from measured latencies and has no routers then: see `measured.py`.
 
-Cost: all routes are searched at the first question, Dijkstra from each router with a server (scipy; 0.2 s for 500
-servers on 2,500 routers); they take 4 bytes a router and source. Measured beside rustworkx, which needs 0.5 s for the
-same and hands out Python objects. A route is then a walk of its own length.
+Cost: latencies are in `latencies.py`, and take the square of the routers. Routes are searched when they are asked for,
+from a few servers at a time (Dijkstra of scipy; 0.3 s for 500 servers on 2,500 routers), and take 8 bytes a node and
+source. Measured beside rustworkx, which needs 0.5 s for the same. A route is then a walk of its own length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,12 +30,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from siftcast.model.errors import UnderlayError
+from siftcast.underlay.latencies import ServerLatencies
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _NO_ARC = -1
+_SEARCHED_TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +109,16 @@ class Underlay:
 
     def latency_ms(self, a: int, b: int) -> float:
         """How long a message takes from server a to server b, access links included."""
-        return float(self.latencies_ms[self._checked(a), self._checked(b)])
+        return self._latencies.between(self._checked(a), self._checked(b))
 
-    @property
+    def latency_from(self, a: int) -> Callable[[int], float]:
+        """The latencies from server a, by the number of the other: for those who ask often, and for servers only."""
+        return self._latencies.from_server(a)
+
+    @cached_property
     def latencies_ms(self) -> Floats:
-        """The latency from each server (row) to each other (column)."""
-        return self._searched[0]
+        """The latency from each server (row) to each other (column): as large as that is, so only if all are needed."""
+        return self._latencies.matrix()
 
     def route(self, a: int, b: int) -> tuple[int, ...]:
         """The arcs a message crosses from server a to server b, in order; none from a server to itself."""
@@ -156,32 +162,51 @@ class Underlay:
         """The arc by which the shortest route from a server enters each node."""
         tree = self._tree_memo.get(source)
         if tree is None:
-            tree = self._tree_memo[source] = self._searched[1][source].tolist()
+            first = source - source % _SEARCHED_TOGETHER
+            self._search(range(first, min(first + _SEARCHED_TOGETHER, self.servers)))
+            tree = self._tree_memo[source]
         return tree
 
     @cached_property
-    def _searched(self) -> tuple[Floats, npt.NDArray[np.int32]]:
-        """Latencies between servers, and the arc by which the route from each server (row) enters each node."""
-        nodes = int(max(self.arcs.tail.max(initial=0), self.arcs.head.max(initial=0), self._server_nodes.max())) + 1
-        # Of parallel arcs the quickest is used, and the first of equals.
-        order = np.lexsort((np.arange(len(self.arcs)), self.arcs.latency_ms, self.arcs.head, self.arcs.tail))
-        keys = self.arcs.tail[order] * nodes + self.arcs.head[order]
-        first = np.concatenate(([True], keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, dtype=np.bool_)
-        best, keys = order[first], keys[first]
-        starts = np.searchsorted(self.arcs.tail[best], np.arange(nodes + 1))
-        graph = csr_array((self.arcs.latency_ms[best], self.arcs.head[best], starts), shape=(nodes, nodes))
-        distances, before = dijkstra(graph, indices=self._server_nodes, return_predecessors=True)
-        entering = np.full(before.shape, _NO_ARC, dtype=np.int32)
+    def _latencies(self) -> ServerLatencies:
+        is_link = ~self.arcs.is_access
+        graph = _graph_of(self.arcs, np.flatnonzero(is_link), max(self.routers, self.servers))[0]
+        access_ms = self.arcs.latency_ms[self.arcs.is_access][::2] if self.arcs.is_access.any() else None
+        return ServerLatencies(graph, self.server_routers, access_ms)
+
+    @cached_property
+    def _whole(self) -> tuple[csr_array, Integers, Integers]:
+        """All nodes, the arc that is used from one to another, and the numbers of these pairs, ascending."""
+        last = max(self.arcs.tail.max(initial=0), self.arcs.head.max(initial=0), self._server_nodes.max())
+        return _graph_of(self.arcs, np.arange(len(self.arcs)), int(last) + 1)
+
+    def _search(self, sources: range) -> None:
+        """Finds the routes from some servers to all nodes."""
+        graph, best, keys = self._whole
+        nodes = graph.shape[0]
+        before = dijkstra(graph, indices=self._server_nodes[sources], return_predecessors=True)[1]
+        entering = np.full(before.shape, _NO_ARC, dtype=np.int64)
         reached = before >= 0
         wanted = before[reached].astype(np.int64) * nodes + np.nonzero(reached)[1]
         entering[reached] = best[np.searchsorted(keys, wanted)]
-        between: Floats = distances[:, self._server_nodes]
-        # Both ways are the same links; adding them in another order must not make a difference in the last bit.
-        between = np.minimum(between, between.T)
-        between.flags.writeable = False
-        return between, entering
+        self._tree_memo.update(zip(sources, entering.tolist(), strict=True))
 
     def _checked(self, server: int) -> int:
         if not 0 <= server < self.servers:
             raise UnderlayError(f"there is no server {server}; servers are numbered 0 … {self.servers - 1}")
         return server
+
+
+def _graph_of(arcs: Arcs, chosen: Integers, nodes: int) -> tuple[csr_array, Integers, Integers]:
+    """Some arcs as a graph, the arc that is used for each pair of nodes, and the numbers of the pairs, ascending.
+
+    Of parallel arcs the quickest is used, and the first of equals.
+    """
+    tail, head, latency_ms = arcs.tail[chosen], arcs.head[chosen], arcs.latency_ms[chosen]
+    order = np.lexsort((np.arange(len(chosen)), latency_ms, head, tail))
+    keys = tail[order] * nodes + head[order]
+    first = np.concatenate(([True], keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, dtype=np.bool_)
+    best, keys = chosen[order[first]], keys[first]
+    starts = np.searchsorted(arcs.tail[best], np.arange(nodes + 1))
+    graph = csr_array((arcs.latency_ms[best], arcs.head[best], starts), shape=(nodes, nodes))
+    return graph, best, keys

@@ -3,7 +3,7 @@
 Routers are random points of a square. They join one after the other, and each links to `links_per_router` of those
 already there, drawn with weight exp(-distance / (beta · diagonal)). Waxman's other parameter, alpha, scales all weights
 alike and so decides nothing in a growing graph; BRITE asks for it and needs it only to reject candidates faster.
-Growth makes the network connected by construction; rejected: the classical form, which draws every pair by itself
+Growth makes the network connected by construction; rejected: the classical form, which draws every pair separately
 and leaves islands. A latency is the distance at the speed of light, as in BRITE: 1,000 km take 3.3 ms.
 
 The defaults are BRITE's own, at the size of the underlay chapter of the thesis (1,640 routers, 3,277 links).

@@ -8,8 +8,7 @@ subscription matches" (section 3.1), and it stays exact for the thesis' integer 
 rounded up or down at random, never always the same way.
 
 `spread` says how much lengths vary around their mean: 0 makes all boxes alike, 1 spreads lengths uniformly
-as far as the unit interval allows. Boxes of one size never contain one another, so whoever studies covering
-wants a spread.
+as far as the unit interval allows. Boxes of one size never contain one another, so studies of covering need a spread.
 
 Cost: O(count * dimensions); `match_rate` is O(boxes * points * dimensions) in blocks of bounded memory.
 """

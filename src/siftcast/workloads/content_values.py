@@ -14,7 +14,7 @@ a detail: at an interest of 10 % and 1,000 values the twenty most popular values
 
 Where the paper is silent: ranks are scattered over the content space by a random permutation (`scattered`),
 and "the average distance between peaks" is taken between neighbouring peaks. Over all pairs the Gaussians
-would be two deviations apart on average, which melts them into one; the name says they do not.
+would be two deviations apart on average, which merges them into one; the name says that they are several.
 
 Cost: O(values) to build, O(values log values) for the Zipf and multimodal scaling.
 """

@@ -9,8 +9,7 @@ WL1 is uniform, WL2 has hot spots (`hot_spots.py`); events and subscriptions may
 the comparison of section 3.3.2.3 (uniform subscriptions, skewed events). Both use the same hot spots
 unless the events' move: anywhere, or with `hot_spot_sets` among sets around which interests lie too
 (`hot_spot_sets.py`). A subscription is a box; its mean width is found so that an event matches the asked
-share (`match_rates.py`) and single widths vary, so that coarse interests cover fine ones as chapter 2
-needs it.
+share (`match_rates.py`) and single widths vary, so that coarse interests cover fine ones, which chapter 2 needs.
 
 Chapter 2 gives every subscriber a delay requirement without saying which; `delay_ms_low` to `delay_ms_high`
 is drawn uniformly. Cost: O((events + subscriptions) * attributes), and half a second of calibration for WL2.

@@ -1,10 +1,10 @@
-"""The workload of lookup reuse (section 3.1): points and boxes in [0, 1]^5 with a chosen matching density.
+"""The workload of lookup reuse (section 3.1): points and boxes in [0, 1]^5 with a chosen density.
 
 An event draws each attribute uniformly from [0, 1]. A subscription constrains every attribute to a random
-sub-interval that lies wholly inside [0, 1]; the product of the lengths is the density, the share of
-subscriptions an event matches. The paper sizes intervals to the density and says no more: ours all have the
-length density^(1/5) unless `spread` asks otherwise. It uses 10,000 subscriptions, 1,000 events, 100 routers
-and densities of 0.1, 0.2, 0.5, 1, 5, 10, 15 and 20 %.
+sub-interval that lies wholly inside [0, 1]; the product of the lengths is the density, the paper's word for the match
+rate. The paper sizes intervals to the density and says no more: ours all have the length density^(1/5) unless
+`spread` asks otherwise. It uses 10,000 subscriptions, 1,000 events, 100 routers and densities of 0.1, 0.2, 0.5, 1, 5,
+10, 15 and 20 %.
 
 Cost: O((events + subscriptions) * attributes).
 """

@@ -5,8 +5,8 @@ with g = 1 in the paper and c solved so that the mean over all pairs equals the 
 
 To express that in a one-dimensional content space each value gets a home server; only the home publishes the
 value, and interest in a value is interest in its home. The paper leaves open what distance(i, i) is: zero has
-no inverse, so it counts as the least positive distance there is (which the cap mostly turns into certainty).
-Rejected: interest in one's own events for sure, which alone exceeds a 1 % rate below 100 servers.
+no inverse, so it counts as the smallest positive distance (which the cap mostly turns into certainty). Rejected:
+certain interest in one's own events, which alone exceeds a 1 % rate below 100 servers.
 
 Cost: O(servers^2) memory and O(servers^2 log servers) time for the matrix of probabilities.
 """

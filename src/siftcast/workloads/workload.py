@@ -6,8 +6,8 @@ equal bytes (with equal versions of Arrow).
 
     folder/events.<format>  folder/subscriptions.<format>  folder/schema.toml  folder/workload.json
 
-Cost: Parquet and Arrow write a million rows in about a second; JSONL passes through Python objects and takes
-about ten seconds a million rows. JSONL leaves out attributes that are null, as a publisher would.
+Cost: Parquet and Arrow write a million rows in about a second; JSONL passes through Python objects and takes about
+ten seconds per million rows. JSONL leaves out attributes that are null, as a publisher would.
 """
 
 from __future__ import annotations

@@ -100,3 +100,10 @@ def test_an_unknown_event_and_a_wrong_file_are_refused(run, scenario):
     done = run("simulate", scenario(('name = "filter-based"', 'name = "filter"')))
     assert done.status == 2
     assert "line 18: scheme.name: there is no scheme 'filter'" in done.err
+
+
+def test_options_of_one_run_and_of_many_are_not_mixed(run, scenario):
+    for options in (("--seeds", 3, "--svg", "network.svg"), ("--results", "kept"), ("--seeds", 0)):
+        done = run("simulate", scenario(), *options)
+        assert done.status != 0
+        assert "seeds" in done.err

@@ -41,7 +41,7 @@ def read(write):
 def small_blocks(monkeypatch):
     """Reads text in blocks of a few lines, so that a short file has many."""
     monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 16)
-    monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 16))
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 16)
 
 
 def present(rows):
@@ -138,7 +138,7 @@ def test_line_that_is_too_long_is_rejected_alone(read, monkeypatch, suffix):
     for module in ("text_blocks", "json_events", "csv_events"):
         monkeypatch.setattr(f"siftcast.files.{module}.LINE_BYTES_MAX", limit)
     monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", 4096)
-    monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, 4096))
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 4096)
     if suffix == "jsonl":
         content = '{"a": 1}\n{"a": "' + "x" * 3 * limit + '"}\n{"a": 3}\n'
     else:
@@ -213,7 +213,7 @@ def test_csv_rows_with_too_few_or_too_many_cells_are_rejected(read):
 @pytest.mark.parametrize("chunk", [1, 3, 7, 16, 1000])
 def test_csv_quotes_may_hold_commas_quotes_and_line_breaks(read, monkeypatch, chunk):
     monkeypatch.setattr("siftcast.files.input_bytes.CHUNK_BYTES", chunk)
-    monkeypatch.setattr(text_blocks.read_blocks, "__defaults__", (text_blocks.cut_lines, chunk))
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", chunk)
     content = 'a,b\n1,"two\nlines"\n2,"a ""quoted"" word, and\n\nmore"\n3,5" disk\nbad\n4,"x"\n'
     rows, rejected = read("e.csv", content)
     assert [(row["a"], row["b"]) for _, row in rows] == [

@@ -3,7 +3,6 @@
 An event that changes the matcher while it is read makes the meeting certain: no clock and no luck is needed.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from siftcast.matching import ENGINES, Matcher
-from siftcast.matching.matcher import Matcher as AnyMatcher
 
 TABLE = pa.table({"a": [5.0] * 300})
 
@@ -87,6 +85,7 @@ def test_many_who_come_at_once_disturb_no_match(matcher: Matcher) -> None:
     assert [id for id in found if not id.startswith("more")] == before
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_threads_that_match_and_change_at_once_answer_right(engine: str) -> None:
     matcher = Matcher(engine)
@@ -123,24 +122,12 @@ def test_threads_that_match_and_change_at_once_answer_right(engine: str) -> None
 
     looking = [threading.Thread(target=guarded, args=(look, number)) for number in range(2)]
     changing = [threading.Thread(target=guarded, args=(change, number)) for number in range(2)]
-    with switching_often():
-        for thread in looking + changing:
-            thread.start()
-        for thread in changing:
-            thread.join()
-        finished.set()
-        for thread in looking:
-            thread.join()
+    for thread in looking + changing:
+        thread.start()
+    for thread in changing:
+        thread.join()
+    finished.set()
+    for thread in looking:
+        thread.join()
     assert not wrong, wrong[0]
-    assert isinstance(AnyMatcher.from_bytes(matcher.to_bytes()), AnyMatcher)
-
-
-class switching_often:  # noqa: N801 (used like a function)
-    """Lets threads take turns far more often than they would."""
-
-    def __enter__(self) -> None:
-        self._before = sys.getswitchinterval()
-        sys.setswitchinterval(1e-5)
-
-    def __exit__(self, *_: object) -> None:
-        sys.setswitchinterval(self._before)
+    assert len(Matcher.from_bytes(matcher.to_bytes())) == len(matcher)

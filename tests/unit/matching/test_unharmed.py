@@ -1,9 +1,7 @@
 """Nothing that goes wrong loses a subscription: mistakes, interruptions, and threads that match at the same time."""
 
 import signal
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -25,15 +23,6 @@ def filled(count: int, engine: str = "tiles") -> Matcher:
     for number in range(count):
         matcher.add(f"s{number}", f"x >= {number}")
     return matcher
-
-
-@pytest.fixture
-def hasty() -> Iterator[None]:
-    """Threads take turns after very few steps."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("hasty")

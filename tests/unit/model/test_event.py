@@ -75,11 +75,15 @@ def test_flat_key_with_a_dot_is_coerced_instead_of_the_nested_one():
     assert attributes == {"a.n": 5.0, "a": {"n": "kept"}}
 
 
-def test_coercion_leaves_the_given_event_as_it_was():
+def test_nested_values_are_coerced_like_flat_ones_and_the_given_event_stays_as_it_was():
+    schema = Schema([Attribute("a.t", "timestamp"), Attribute("a.n", "int", (0, 10))])
     attributes = {"a": {"t": "2024-05-01"}}
-    coerced = Schema([Attribute("a.t", "timestamp")]).coerce(attributes)
+    coerced = schema.coerce(attributes)
     assert attributes == {"a": {"t": "2024-05-01"}}
     assert coerced["a"]["t"] == datetime(2024, 5, 1, tzinfo=UTC)
+    assert schema.coerce({"a": 5}) == {"a": 5}
+    with pytest.raises(SchemaError, match=r"a\.n"):
+        schema.coerce({"a": {"n": 11}})
 
 
 @pytest.mark.parametrize("text", ['{"n": "5"}', '{"n": 5.5}', '{"n": true}', '{"n": [1]}', '{"n": 1e400}'])

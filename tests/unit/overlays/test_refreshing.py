@@ -15,6 +15,7 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
+from siftcast.overlays.membership.detector_messages import Ping
 from siftcast.overlays.messages import Announce, Publication, Retract
 from siftcast.overlays.refreshing import WINDOW, Heard, Numbered, Refreshing
 from siftcast.overlays.wire_messages import MessageCodec
@@ -230,3 +231,13 @@ def test_messages_are_written_and_read_on_a_wire():
 def test_a_time_to_refresh_that_is_none_is_refused(refresh_ms):
     with pytest.raises(ValueError, match="refresh_ms"):
         Refreshing(Talker(), refresh_ms=refresh_ms)
+
+
+def test_what_its_sender_repeats_by_itself_goes_as_it_is():
+    class Repeater(Talker):
+        def handle(self, stimulus, now):
+            return [SendMessage(Ping(1), self.peers)] if isinstance(stimulus, TimerFired) else ()
+
+    node = Refreshing(Repeater())
+    node.handle(Started(nonce=7), 0.0)
+    assert node.handle(TimerFired("x"), 0.0) == [SendMessage(Ping(1), (PEER,))]

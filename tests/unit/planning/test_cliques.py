@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siftcast.planning.cliques import clique_sizes, cluster_cliques, diameter, join_lone_servers
+from siftcast.planning.cliques import clique_sizes, cluster_cliques, join_lone_servers
 from siftcast.underlay import TransitStub
 
 
@@ -66,11 +66,9 @@ def test_without_lone_servers_or_without_others_nothing_is_joined():
         join_lone_servers(on_a_line(0), ((0,),), members_max=0)
 
 
-def test_sizes_and_diameter_describe_cliques():
+def test_sizes_describe_cliques():
     assert clique_sizes(((0, 1, 2), (3,))) == (2.0, 3)
     assert clique_sizes(()) == (0.0, 0)
-    assert diameter(on_a_line(0, 1, 3), (0, 1, 2)) == 3.0
-    assert diameter(on_a_line(0, 1, 3), (1,)) == 0.0
 
 
 def test_no_servers_make_no_cliques():

@@ -18,9 +18,9 @@ from siftcast.planning.clustering import (
     embed_group,
     embed_levels,
     frame_below,
-    hscore,
     kmeans,
     matched_events,
+    neighbourhoods,
     overlap_clusters,
     project_group,
     refine_centres,
@@ -199,15 +199,15 @@ def test_groups_run_one_by_one_with_values_only_give_the_same_as_all_at_once(met
     for level in reversed(hierarchy.levels):
         for group in level:
             own, places = matched.take(group.members), group.landmark_places()
-            local = apart(embed_group, own, places, plan, plan.generator(group.level, group.number))
+            local = apart(embed_group, own, places, plan, plan.generator(*group.key))
             if group.parent is None:
-                frames[group.level, group.number] = root_frame(group.members, own, local)
+                frames[group.key] = root_frame(group.members, own, local)
                 continue
-            parent = frames[group.level + 1, group.parent]
+            parent = frames[group.parent_key]
             projection = apart(project_group, local, group.members, places, own, parent, plan)
             frame = frame_below(parent, group.members, own, projection(local.coordinates))
-            frames[group.level, group.number] = frame
-            np.testing.assert_array_equal(frame.coordinates, expected.coordinates[group.level, group.number])
+            frames[group.key] = frame
+            np.testing.assert_array_equal(frame.coordinates, expected.coordinates[group.key])
 
 
 def test_a_chain_of_subscriptions_is_cut_into_connected_groups():
@@ -282,13 +282,13 @@ def test_hscore_of_the_true_neighbourhoods_is_one_and_less_for_chance():
     rng = np.random.default_rng(0)
     points = rng.standard_normal((200, 3))
     nearness = 1.0 / (1.0 + ((points[:, None] - points[None]) ** 2).sum(axis=2))
-    assert hscore(nearness, points) == pytest.approx(1.0)
-    assert hscore(nearness, rng.permutation(points)) < 0.75
+    assert neighbourhoods(nearness, points).hscore == pytest.approx(1.0)
+    assert neighbourhoods(nearness, rng.permutation(points)).hscore < 0.75
 
 
 def test_neighbourhoods_need_enough_points():
     with pytest.raises(ClusteringError, match="50 neighbours need more than 75 points, not 60"):
-        hscore(np.eye(60), np.zeros((60, 2)))
+        neighbourhoods(np.eye(60), np.zeros((60, 2)))
 
 
 def separate_boxes(count=90):

@@ -123,18 +123,12 @@ def test_a_refresh_needs_the_landmarks_it_knows():
         refresh_group(matched.take(group.members), group.landmark_places()[1:], placement, np.random.default_rng(0))
 
 
-def test_alignment_undoes_rotation_reflection_shift_and_scale():
+@pytest.mark.parametrize("scale", [3.0, 1e-3])
+def test_alignment_undoes_rotation_reflection_shift_and_scale(scale):
     rng = np.random.default_rng(0)
     old = rng.standard_normal((30, 4))
     turn, _ = np.linalg.qr(rng.standard_normal((4, 4)))
-    fresh = 3.0 * old @ turn + 5.0
-    np.testing.assert_allclose(align(fresh, old)(fresh), old, atol=1e-9)
-
-
-def test_alignment_stretches_what_is_small():
-    rng = np.random.default_rng(0)
-    old = rng.standard_normal((30, 4))
-    fresh = 1e-3 * old
+    fresh = scale * old @ turn + 5.0
     np.testing.assert_allclose(align(fresh, old)(fresh), old, atol=1e-9)
 
 
@@ -143,9 +137,22 @@ def test_points_that_coincide_are_only_shifted():
     np.testing.assert_allclose(align(fresh, old)(fresh), old)
 
 
-def test_coordinates_of_other_subscriptions_cannot_be_aligned():
-    with pytest.raises(ClusteringError, match=r"one shape, not \(3, 2\) and \(4, 2\)"):
-        align(np.zeros((3, 2)), np.zeros((4, 2)))
+@pytest.mark.parametrize(
+    ("compare", "problem"),
+    [
+        (lambda: align(np.zeros((3, 2)), np.zeros((4, 2))), r"one shape, not \(3, 2\) and \(4, 2\)"),
+        (lambda: centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=float("nan")), "threshold"),
+        (lambda: centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=-0.1), "threshold"),
+        (lambda: rename_clusters([0, 1], [0]), "one length"),
+        (lambda: rename_clusters([[0, 1]], [[0, 1]]), "one length"),
+        (lambda: subscriber_clusters([0], [0, 1]), "every subscription needs a subscriber"),
+        (lambda: subscriber_clusters([-1, 3], [0, 0]), "from 0 on"),
+        (lambda: subscriber_clusters([[0, 1]], [[0, 1]]), "subscriber"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(compare, problem):
+    with pytest.raises(ClusteringError, match=problem):
+        compare()
 
 
 def test_alignment_without_scale_keeps_distances():
@@ -173,11 +180,11 @@ def test_centres_that_were_only_turned_have_not_moved_once_they_are_aligned():
     assert centre_shift(centres, turned, threshold=0.1).worth_installing
 
 
-def test_new_clusters_are_worth_installing_beyond_the_threshold_only():
+@pytest.mark.parametrize(("threshold", "worth"), [(0.0, True), (0.4, True), (0.5, False), (0.6, False)])
+def test_new_clusters_are_worth_installing_beyond_the_threshold_only(threshold, worth):
     centres = np.array([[-1.0, 0.0], [1.0, 0.0]])
-    moved = centres + np.array([0.0, 0.5])
-    assert centre_shift(centres, moved, threshold=0.4).worth_installing
-    assert not centre_shift(centres, moved, threshold=0.6).worth_installing
+    shift = centre_shift(centres, centres + np.array([0.0, 0.5]), threshold=threshold)
+    assert (shift.deviation, shift.worth_installing) == (0.5, worth)
 
 
 def test_a_changed_number_of_centres_is_always_worth_installing():
@@ -189,64 +196,27 @@ def test_one_deployed_centre_has_no_spread_to_compare_with(new, deviation):
     assert centre_shift(np.array([[1.0]]), np.array([[new]]), threshold=0.1).deviation == deviation
 
 
-def test_a_shift_of_just_the_threshold_is_not_worth_installing():
-    centres = np.array([[-1.0, 0.0], [1.0, 0.0]])
-    moved = centres + np.array([0.0, 0.5])
-    assert centre_shift(centres, moved, threshold=0.5).deviation == 0.5
-    assert not centre_shift(centres, moved, threshold=0.5).worth_installing
-    assert centre_shift(centres, moved, threshold=0.0).worth_installing
-
-
-def test_a_threshold_that_is_no_number_is_refused():
-    with pytest.raises(ClusteringError, match="threshold"):
-        centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=float("nan"))
-
-
-def test_a_negative_threshold_is_refused():
-    with pytest.raises(ClusteringError, match="threshold"):
-        centre_shift(np.zeros((1, 1)), np.zeros((1, 1)), threshold=-0.1)
-
-
-def test_renaming_counts_who_moves_joins_and_leaves():
-    renamed = rename_clusters([0, 0, 0, 1, 1, -1, 1], [1, 1, 0, 0, 0, 0, -1])
-    assert renamed.labels.tolist() == [0, 0, 1, 1, 1, 1, -1]
-    assert (renamed.moved, renamed.joined, renamed.left, renamed.changes) == (1, 1, 1, 3)
-
-
-def test_the_first_cluster_keeps_its_name_and_new_ones_get_names_that_are_free():
-    renamed = rename_clusters([0, 0, 0, 1, 1], [3, 3, 3, 4, 5])
-    assert renamed.labels.tolist() == [0, 0, 0, 1, 2]
-    assert renamed.names.tolist() == [0, 1, 2]
-    assert (renamed.moved, renamed.joined, renamed.left) == (1, 0, 0)
-
-
-def test_leaving_the_first_cluster_counts_and_its_name_stays_vacant():
-    renamed = rename_clusters([0, 1, 1], [-1, 7, 7])
-    assert renamed.labels.tolist() == [-1, 1, 1]
-    assert (renamed.moved, renamed.joined, renamed.left) == (0, 0, 1)
-
-
-def test_there_are_as_many_names_as_new_clusters():
-    renamed = rename_clusters([0, 1, -1, -1, -1], [0, 1, 2, 3, 4])
-    assert renamed.labels.tolist() == [0, 1, 2, 3, 4]
-    assert renamed.joined == 3
-
-
-def test_names_of_clusters_may_be_large_numbers():
-    renamed = rename_clusters([7, 7, 10**12, 10**12], [10**12, 10**12, 5, 10**15])
-    assert renamed.labels.tolist() == [7, 7, 10**12, 0]
-    assert renamed.names.tolist() == [10**12, 7, 0]
-    assert renamed.moved == 1
-
-
-def test_labels_of_different_subscriptions_cannot_be_compared():
-    with pytest.raises(ClusteringError, match="one length"):
-        rename_clusters([0, 1], [0])
-
-
-def test_labels_in_a_table_are_refused():
-    with pytest.raises(ClusteringError, match="one length"):
-        rename_clusters([[0, 1]], [[0, 1]])
+@pytest.mark.parametrize(
+    ("old", "new", "labels", "changes"),
+    [
+        ([0, 0, 0, 1, 1, -1, 1], [1, 1, 0, 0, 0, 0, -1], [0, 0, 1, 1, 1, 1, -1], (1, 1, 1)),
+        ([0, 0, 0, 1, 1], [3, 3, 3, 4, 5], [0, 0, 0, 1, 2], (1, 0, 0)),
+        ([0, 1, 1], [-1, 7, 7], [-1, 1, 1], (0, 0, 1)),
+        ([0, 1, -1, -1, -1], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4], (0, 3, 0)),
+        ([7, 7, 10**12, 10**12], [10**12, 10**12, 5, 10**15], [7, 7, 10**12, 0], (1, 0, 0)),
+    ],
+    ids=["all kinds of changes", "new ones get names that are free", "a name stays vacant", "more names than before",
+         "large numbers"],
+)  # fmt: skip
+def test_renaming_keeps_names_and_counts_who_moves_joins_and_leaves(old, new, labels, changes):
+    renamed = rename_clusters(old, new)
+    assert renamed.labels.tolist() == labels
+    assert (renamed.moved, renamed.joined, renamed.left) == changes
+    assert renamed.changes == sum(changes)
+    now = np.unique(new)
+    assert dict(zip(now[now >= 0].tolist(), renamed.names.tolist(), strict=True)) == {
+        before: after for before, after in zip(new, labels, strict=True) if before >= 0
+    }
 
 
 def test_a_subscriber_is_in_the_clusters_of_all_its_subscriptions():
@@ -257,18 +227,6 @@ def test_a_subscriber_is_in_the_clusters_of_all_its_subscriptions():
         [False, False, False],
         [False, False, False],
     ]
-
-
-def test_every_subscription_needs_a_subscriber():
-    with pytest.raises(ClusteringError, match="subscriber"):
-        subscriber_clusters([0], [0, 1])
-
-
-def test_subscribers_are_numbered_from_0_in_one_row():
-    with pytest.raises(ClusteringError, match="from 0 on"):
-        subscriber_clusters([-1, 3], [0, 0])
-    with pytest.raises(ClusteringError, match="subscriber"):
-        subscriber_clusters([[0, 1]], [[0, 1]])
 
 
 def test_there_are_as_many_rows_and_columns_as_subscribers_and_clusters():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from siftcast.model import Attribute, Schema
-from siftcast.planning.owned_zones import clique_zones, own_zones, tree_members, tree_zones
+from siftcast.planning.owned_zones import own_zones, tree_members
 from siftcast.space import ContentSpace, OwnedZones, Partition
 
 SPACE = ContentSpace(Schema([Attribute("value", "int", (0, 9), 1)], name="ten"))
@@ -55,19 +55,17 @@ def test_hot_value_leaves_servers_without_a_zone_under_shares_only():
 
 @pytest.mark.parametrize("method", ["bottleneck", "shares"])
 def test_more_servers_than_values_leave_some_without_a_zone_and_in_no_tree(method):
-    cliques = clique_zones(SPACE, EDGES, np.ones(10), [range(20), [20]], method=method)
+    cliques = [own_zones(SPACE, EDGES, np.ones(10), clique, method=method) for clique in (range(20), [20])]
     assert len(cliques[0].owners) == 10
-    trees = tree_zones(SPACE, EDGES, np.ones(10), 2, method=method)
+    trees = own_zones(SPACE, EDGES, np.ones(10), range(2), method=method)
     members = tree_members(trees, cliques)
     assert set(members[0]) & set(members[1]) == {20}
     assert set(members[0]) | set(members[1]) == {*cliques[0].owners, 20}
 
 
-def test_every_clique_may_have_loads_of_its_own():
-    loads = np.array([np.r_[np.full(5, 8.0), np.full(5, 1.0)], np.ones(10)])
-    first, second = clique_zones(SPACE, EDGES, loads, [[0, 1], [2, 3]])
-    assert values_of(first) == {0: [0, 1, 2], 1: [3, 4, 5, 6, 7, 8, 9]}
-    assert values_of(second) == {2: [0, 1, 2, 3, 4], 3: [5, 6, 7, 8, 9]}
+def test_uneven_loads_make_zones_of_different_sizes():
+    zones = own_zones(SPACE, EDGES, np.r_[np.full(5, 8.0), np.full(5, 1.0)], [0, 1])
+    assert values_of(zones) == {0: [0, 1, 2], 1: [3, 4, 5, 6, 7, 8, 9]}
 
 
 @pytest.mark.parametrize("method", ["bottleneck", "shares"])

@@ -89,9 +89,8 @@ def test_a_hot_value_gets_a_zone_of_its_own() -> None:
 
 def test_a_line_becomes_a_partition_that_knows_its_loads() -> None:
     space = ContentSpace(Schema([Attribute("value", "int", (0, 9))]))
-    partition = partition_line(space, np.arange(11), np.ones(10), 3, reason="even")
+    partition = partition_line(space, np.arange(11), np.ones(10), 3)
     assert sorted(partition.loads) == [3.0, 3.0, 4.0]
-    assert partition.reason == "even"
     assert [partition.zone_of((float(value),)) for value in (0, 9)] == [0, 2]
 
 

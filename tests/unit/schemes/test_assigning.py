@@ -1,5 +1,7 @@
 """A plan for nodes of any identity is the plan for places, under other names."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -21,11 +23,16 @@ EXAMPLES = [(chosen, chosen.configure(example)) for chosen in LIVE for example i
 
 def delivered(chosen, options, plan, nodes):
     """Who gets which value, with a subscription and a publication at each place."""
-    net = Loopback(nodes, chosen.nodes(plan, options, matcher_tables("brute_force")), 1)
+    contacts = partial(chosen.contacts, plan) if chosen.begins_with_contacts else None
+    net = Loopback(nodes, chosen.nodes(plan, options, matcher_tables("brute_force")), 1, contacts)
+    if chosen.ticks:
+        net.run(5_000)  # peers find each other
     for place, node in enumerate(nodes):
         net.do(node, SubscribeRequested((Subscription(f"s{place}", Filter.parse(f"value >= {2 * place}")),)))
     for place, node in enumerate(nodes):
         net.do(node, PublishRequested(Event({"value": 2 * place + 1}, f"e{place}")))
+    if chosen.ticks:
+        net.run(10_000)
     return sorted((nodes.index(node), event, id) for node, event, id in net.delivered)
 
 

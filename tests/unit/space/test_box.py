@@ -17,23 +17,6 @@ def test_intersection_holds_exactly_the_common_points(left: Box, right: Box, poi
     assert (left & right).contains(point) == (left.contains(point) and right.contains(point))
 
 
-@given(boxes, boxes, points)
-def test_the_hull_encloses_both_and_all_their_points(left: Box, right: Box, point: tuple[float, float]) -> None:
-    hull = left | right
-    assert hull.encloses(left)
-    assert hull.encloses(right)
-    if left.contains(point) or right.contains(point):
-        assert hull.contains(point)
-
-
-@given(boxes, boxes, st.lists(points, max_size=20))
-def test_an_enclosed_box_has_no_point_outside(outer: Box, inner: Box, sample: list[tuple[float, float]]) -> None:
-    if outer.encloses(inner):
-        assert all(outer.contains(point) for point in sample if inner.contains(point))
-    else:
-        assert not inner.empty
-
-
 @given(boxes.filter(lambda box: not box.empty), st.integers(0, 1), places, points)
 def test_splitting_neither_shares_nor_loses_a_point(
     box: Box, axis: int, place: float, point: tuple[float, float]

@@ -1,15 +1,23 @@
 """Generators: exact totals, latencies in their ranges, one seed one network, topologies that pair."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from siftcast.model import UnderlayError
 from siftcast.underlay import BalancedTree, TransitStub, Waxman
+from siftcast.underlay.catalogue import FORMATS, GENERATORS, FormatName, GeneratorName
 from siftcast.underlay.waxman import LIGHT_KM_A_MS
 
 
 def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def test_every_name_that_a_scenario_may_give_is_built():
+    assert get_args(GeneratorName) == tuple(GENERATORS)
+    assert get_args(FormatName) == tuple(FORMATS)
 
 
 @pytest.mark.parametrize("seed", range(5))

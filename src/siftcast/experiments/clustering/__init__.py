@@ -11,20 +11,3 @@ table.py           outcomes by what was asked
 judge.py           rows C1 to C8: judge_quality.py and judge_costs.py
 figures.py         the figures, and the account of how it was set up
 """
-
-from siftcast.experiments.clustering.figures import ACCOUNT, draw
-from siftcast.experiments.clustering.judge import judge
-from siftcast.experiments.clustering.setup import configurations
-from siftcast.experiments.study import Study
-
-STUDY = Study(
-    name="clustering",
-    title="Subscription clustering",
-    function="siftcast.experiments.clustering.measure:run",
-    version="2",
-    figures=tuple(f"C{number}" for number in range(1, 9)),
-    configurations=configurations,
-    judge=judge,
-    draw=draw,
-    account=ACCOUNT,
-)

@@ -1,14 +1,14 @@
 """What notifying costs while hot spots move and while peers come and go: row C8.
 
-Every peer has one subscription and publishes too. Our two variants run as protocol objects in the simulator; clusters
-are found anew every so many events from what subscriptions matched last, over two levels, and installed when their
-centres have moved. OV-RTree is a model that counts messages (`rtree_overlay.py`). The same clusters of an R-tree in
-our scheme stand beside it, to tell what is due to the clusters and what to the scheme.
+Every peer has one subscription and publishes, too. Our two variants run as protocol objects in the simulator.
+Clusters are found again every so many events from what subscriptions matched last, over two levels, and installed
+when their centres have moved. OV-RTree is a model that counts messages (`rtree_overlay.py`). The same R-tree clusters
+also run in our scheme, to tell what is due to the clusters and what to the scheme.
 
 Traffic counts from the first event on: events, the scheme's own control traffic, and what the simulator does not see
 (`round_messages`): a round of embedding and k-means, and the two messages by which a newcomer learns its coordinates.
 
-Churn: in a step so many peers leave and as many come to their places, with other subscriptions.
+Churn: in each step some peers leave and as many take their places, with other subscriptions.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def draw_timeline(peers: int, events: int, warm: int, step: int, churn: float, s
     holder = np.arange(peers)
     for number, at in enumerate(steps):
         fresh = np.arange(peers + number * changing, peers + (number + 1) * changing)
-        places = rng.choice(peers, changing, replace=False)
-        stop[holder[places]] = at
-        start[fresh], peer[fresh] = at, places
-        holder[places] = fresh
+        leaving = rng.choice(peers, changing, replace=False)
+        stop[holder[leaving]] = at
+        start[fresh], peer[fresh] = at, leaving
+        holder[leaving] = fresh
     publishers = rng.integers(0, peers, events)
     rows, numbers = world.matches()
     return Timeline(world, start, stop, peer, publishers, warm, step, rows, numbers)
@@ -139,7 +139,7 @@ def _model_rtree(timeline: Timeline, contacts: np.random.Generator | None) -> Fo
         counts[at - timeline.warm] = passed.messages, overlay.control, wanted.sum(), passed.false_positives(wanted)
         overlay.control = 0
     messages, control, delivered, false = counts.sum(axis=0).tolist()
-    windows = [counts[place : place + WINDOW].sum(axis=0).tolist() for place in range(0, len(counts), WINDOW)]
+    windows = [counts[first : first + WINDOW].sum(axis=0).tolist() for first in range(0, len(counts), WINDOW)]
     return {
         "cost": (messages + control) / max(delivered, 1),
         "control_share": control / max(messages + control, 1),

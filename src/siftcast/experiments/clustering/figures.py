@@ -14,7 +14,7 @@ from siftcast.experiments.clustering.judge_quality import BASELINES, MEASURE, NA
 from siftcast.experiments.clustering.setup import METHODS, WORKLOADS
 from siftcast.experiments.clustering.table import Table, mean
 from siftcast.experiments.clustering.world import CLUSTERS, SPOTS
-from siftcast.experiments.study import Figures
+from siftcast.experiments.study import Figures, save_figure
 from siftcast.spark.sweeps import Outcome
 
 
@@ -34,10 +34,7 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     figures: dict[str, str] = {}
     for part, (name, drawer, caption) in drawers.items():
         if table(part):
-            figure = drawer(table)
-            figure.savefig(folder / f"{name}.svg")
-            figure.savefig(folder / f"{name}.png", dpi=110)
-            figures[f"{name}.svg"] = caption
+            figures |= save_figure(drawer(table), folder, name, caption)
     return figures
 
 
@@ -55,25 +52,27 @@ def _dimensions(table: Table) -> Figure:
         for method in METHODS:
             runs = table("dimensions", workload=workload, clusters=clusters, method=method, hot_share=1.0)
             counts = list(runs[0]["by_dimensions"])
-            for place, measure in enumerate(("entropy", "accuracy")):
+            for column, measure in enumerate(("entropy", "accuracy")):
                 heights = [mean(runs, "by_dimensions", count, measure) for count in counts]
                 label = f"{workload}, {clusters} clusters, {NAMES[method]}"
-                axes[place].plot(list(map(int, counts)), heights, marker="o", ms=3, label=label)
-                axes[place].set(xlabel="dimensions", ylabel=measure, ylim=(0, 1))
+                axes[column].plot(list(map(int, counts)), heights, marker="o", ms=3, label=label)
+                axes[column].set(xlabel="dimensions", ylabel=measure, ylim=(0, 1))
     axes[1].legend(fontsize=6)
     return figure
 
 
 def _false_positives(table: Table) -> Figure:
     figure, axes = _row(2)
-    for place, (kind, title) in enumerate((("hotspots", "zipf events"), ("uniform", "uniform events"))):
+    for column, (kind, title) in enumerate((("hotspots", "zipf events"), ("uniform", "uniform events"))):
         runs = table("false_positives", event_distribution=kind)
         for offset, method in enumerate(METHODS):
             heights = [fmean(gains(runs, method, baseline)) for baseline in BASELINES]
-            places = [number + 0.3 * offset for number in range(len(BASELINES))]
-            axes[place].bar(places, heights, width=0.28, label=NAMES[method])
-        axes[place].set_xticks([number + 0.15 for number in range(len(BASELINES))], [NAMES[each] for each in BASELINES])
-        axes[place].set(title=title, ylabel="% fewer false positives")
+            positions = [number + 0.3 * offset for number in range(len(BASELINES))]
+            axes[column].bar(positions, heights, width=0.28, label=NAMES[method])
+        axes[column].set_xticks(
+            [number + 0.15 for number in range(len(BASELINES))], [NAMES[each] for each in BASELINES]
+        )
+        axes[column].set(title=title, ylabel="% fewer false positives")
     axes[0].legend(fontsize=7)
     return figure
 
@@ -103,15 +102,15 @@ def _embedding(table: Table) -> Figure:
 
 def _reduction(table: Table) -> Figure:
     figure, axes = _row(2)
-    for place, kind in enumerate(("full", "ours")):
+    for column, kind in enumerate(("full", "ours")):
         for method in METHODS:
             runs = table("reduction", method=method)
             shapes = list(runs[0])
-            axes[place].plot([mean(runs, shape, kind) for shape in shapes], marker="o", ms=3, label=NAMES[method])
-            axes[place].set_xticks(range(len(shapes)), [shape.replace(" ", "\n") for shape in shapes], fontsize=6)
-        axes[place].set(yscale="log", ylabel="CPU seconds, slowest branch", title=f"{kind} decomposition")
-        axes[place].set_xlabel("levels and share of landmarks")
-        axes[place].legend(fontsize=7)
+            axes[column].plot([mean(runs, shape, kind) for shape in shapes], marker="o", ms=3, label=NAMES[method])
+            axes[column].set_xticks(range(len(shapes)), [shape.replace(" ", "\n") for shape in shapes], fontsize=6)
+        axes[column].set(yscale="log", ylabel="CPU seconds, slowest branch", title=f"{kind} decomposition")
+        axes[column].set_xlabel("levels and share of landmarks")
+        axes[column].legend(fontsize=7)
     return figure
 
 
@@ -120,9 +119,9 @@ def _scale(table: Table) -> Figure:
     sizes = table.settings("scale", "subscriptions")
     for method in METHODS:
         runs = [table("scale", subscriptions=size, method=method) for size in sizes]
-        for place, measure in enumerate(("seconds", "root_load", "base_load")):
-            axes[place].plot(sizes, [mean(each, measure) for each in runs], marker="o", ms=3, label=NAMES[method])
-            axes[place].set(xlabel="subscriptions", xscale="log", ylim=(0, None))
+        for column, measure in enumerate(("seconds", "root_load", "base_load")):
+            axes[column].plot(sizes, [mean(each, measure) for each in runs], marker="o", ms=3, label=NAMES[method])
+            axes[column].set(xlabel="subscriptions", xscale="log", ylim=(0, None))
     for each, label in zip(
         axes, ("s for a round, with links", "s of the root", "s of a base coordinator"), strict=True
     ):
@@ -136,11 +135,11 @@ def _kmeans(table: Table) -> Figure:
     for row, workload in enumerate(WORKLOADS):
         runs = [run for method in METHODS for run in table("kmeans", workload=workload, method=method)]
         for column, part in enumerate(("by_landmarks", "by_levels")):
-            places = list(runs[0][part])
+            settings = list(runs[0][part])
             each = axes[2 * row + column]
-            for name in runs[0][part][places[0]]:
-                heights = [mean(runs, part, place, name, "accuracy") for place in places]
-                each.plot(list(map(float, places)), heights, marker="o", ms=3, label=name)
+            for name in runs[0][part][settings[0]]:
+                heights = [mean(runs, part, setting, name, "accuracy") for setting in settings]
+                each.plot(list(map(float, settings)), heights, marker="o", ms=3, label=name)
             each.set(xlabel=part.removeprefix("by_"), ylabel="accuracy", title=workload)
     axes[0].legend(fontsize=7)
     return figure

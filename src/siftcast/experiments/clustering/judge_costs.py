@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from siftcast.experiments.claims import Verdict, spread_of
+from siftcast.experiments.claims import Verdict, judge_deliveries, spread_of
 from siftcast.experiments.clustering.dissemination import SCHEMES, WINDOW
 from siftcast.experiments.clustering.judge_quality import NAMES
 from siftcast.experiments.clustering.setup import METHODS
@@ -99,14 +99,12 @@ def judge_scale(table: Table) -> list[Verdict]:
             spread_of(values(runs["ncut"], "root_load")),
             root < 25 and base < 5,
         ),
-        Verdict(
+        Verdict.printed(
             "C6 quality",
             "entropy/accuracy/share of false positives against the number of subscriptions (Fig. 3.12)",
-            "print",
-            "NCut falls slightly, RAssoc improves",
             "; ".join(f"{NAMES[method]} {_qualities(table, method, sizes)}" for method in METHODS),
             f"means over {len(runs['ncut'])} seeds",
-            None,
+            "NCut falls slightly, RAssoc improves",
         ),
     ]
 
@@ -135,7 +133,7 @@ def judge_dissemination(table: Table) -> list[Verdict]:
 
 
 def savings(runs: dict[str, list[Result]], scheme: str, baseline: str = "ov_rtree") -> list[float]:
-    """Percent by which a scheme costs less than another, one a seed."""
+    """Percent by which a scheme costs less than another, one per seed."""
     pairs = zip(values(runs[scheme], "cost"), values(runs[baseline], "cost"), strict=True)
     return [100 * (1 - ours / other) for ours, other in pairs]
 
@@ -214,18 +212,8 @@ def _churn(table: Table) -> Verdict:
 def judge_exactness(table: Table) -> Verdict:
     """C8's deliveries, of the runs in the simulator; the model of an R-tree delivers nothing that could be wrong."""
     runs = [run for run in (*table("moving"), *table("churn")) if "required" in run]
-    broken = sum(int(run["violations"]) for run in runs)
-    empty = sum(run["required"] == 0 for run in runs)
-    return Verdict(
-        "C8 deliveries",
-        "every event reaches every subscriber that wants it, once, while clusters change",
-        "exact",
-        "—",
-        f"{broken} violations in {sum(int(run['required']) for run in runs):,} deliveries",
-        f"{len(runs)} runs",
-        broken == 0 and len(runs) > 0 and not empty,
-        f"In {empty} runs nothing was required to be delivered, so they show nothing." if empty else "",
-    )
+    claim = "every event reaches every subscriber that wants it, once, while clusters change"
+    return judge_deliveries("C8 deliveries", claim, "—", runs)
 
 
 def _readings(table: Table, runs: dict[str, list[Result]]) -> Verdict:
@@ -234,12 +222,9 @@ def _readings(table: Table, runs: dict[str, list[Result]]) -> Verdict:
     }  # fmt: skip
     shown = ", ".join(f"{scheme} {mean(each, 'cost'):.2f}" for scheme, each in uniform.items())
     false = ", ".join(f"{scheme} {100 * mean(each, 'false_positive_share'):.0f} %" for scheme, each in runs.items())
-    return Verdict(
+    return Verdict.printed(
         "C8 readings",
         "messages a notification with uniform subscriptions; false positives among messages",
-        "print",
-        "—",
         f"uniform: {shown}; false positives: {false}",
         f"means over {len(uniform['multicast'])} and {len(runs['multicast'])} seeds",
-        None,
     )

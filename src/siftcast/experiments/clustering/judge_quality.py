@@ -116,19 +116,16 @@ def _readings(table: Table, runs: list[Result]) -> Verdict:
         "80/20 hot spots, RAssoc": background["rassoc"],
         "80/20 hot spots, NCut": background["ncut"],
     }
-    return Verdict(
+    return Verdict.printed(
         "C1 readings",
         "accuracy under other readings (NCut, 5 clusters, WL2 unless said)",
-        "print",
-        "—",
         "; ".join(f"{name} {value:.2f}" for name, value in shown.items()),
         f"means over {len(runs)} seeds",
-        None,
     )
 
 
 def gains(runs: Sequence[Result], method: str, baseline: str, when: str = "later") -> list[float]:
-    """Percent of a baseline's false positives that a method saves, one a seed."""
+    """Percent of a baseline's false positives that a method saves, one per seed."""
     return [100 * (1 - run[method][when] / max(run[baseline][when], 1)) for run in runs]
 
 
@@ -188,14 +185,11 @@ def _seen(runs: dict[str, list[Result]]) -> Verdict:
             seen = fmean(gains(runs[kind], method, "ov_rtree", "seen"))
             literal = fmean(gains(runs[kind], f"{method}_by_distance", "ov_rtree"))
             parts.append(f"{name} {NAMES[method]}: {seen:.0f} % on the events seen, {literal:.0f} % by distance")
-    return Verdict(
+    return Verdict.printed(
         "C2 readings",
         "the gain over OV-RTree on the events that clusters were made from, and with k-means by distance",
-        "print",
-        "—",
         "; ".join(parts),
         f"means over {len(runs['uniform'])} seeds",
-        None,
     )
 
 

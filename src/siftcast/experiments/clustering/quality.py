@@ -23,7 +23,6 @@ from siftcast.planning.clustering import (
     build_hierarchy,
     centroid_clusters,
     connected_groups,
-    continuity,
     embed_levels,
     entropy,
     false_positives,
@@ -31,12 +30,12 @@ from siftcast.planning.clustering import (
     hp2pc_kmeans,
     kmeans,
     nearest_centres,
+    neighbourhoods,
     overlap_clusters,
     rtree_clusters,
     sampling_kmeans,
     similarities,
     stress,
-    trustworthiness,
     unit_rows,
 )
 from siftcast.planning.clustering.matched_events import Floats, Integers
@@ -128,8 +127,8 @@ def measure_embedding(
 def _scores(method: str, similarity: sparse.csr_matrix, coordinates: Floats) -> Found:
     if method == "rassoc":
         return {"stress": stress(similarity, coordinates)}
-    trust, stay = trustworthiness(similarity, coordinates), continuity(similarity, coordinates)
-    return {"hscore": 2 * trust * stay / (trust + stay), "trustworthiness": trust, "continuity": stay}
+    found = neighbourhoods(similarity, coordinates)
+    return {"hscore": found.hscore, "trustworthiness": found.trustworthiness, "continuity": found.continuity}
 
 
 def measure_false_positives(

@@ -168,7 +168,7 @@ class RTreeOverlay:
             for child in first:
                 child.parent = node
             above.children.append(sibling)
-            self.control += len(second) + 1  # those that move are told, and so is the parent
+            self.control += len(second) + 1  # those that move get a message, and so does the parent
             node = above
 
 
@@ -179,13 +179,13 @@ class _Flat:
         assert overlay._root is not None, "an event needs a peer to publish it"
         nodes = [overlay._root]
         above = [-1]
-        for place, node in enumerate(nodes):  # grows while it is walked
+        for index, node in enumerate(nodes):  # grows while it is walked
             nodes += node.children
-            above += [place] * len(node.children)
+            above += [index] * len(node.children)
         self._low, self._high = np.array([node.low for node in nodes]), np.array([node.high for node in nodes])
         self._above = np.array(above)
         self._peer = np.array([node.peer for node in nodes])
-        self._leaf = {node.peer: place for place, node in enumerate(nodes) if not node.children}
+        self._leaf = {node.peer: index for index, node in enumerate(nodes) if not node.children}
 
     def publish(self, peer: int, point: Integers) -> Passage:
         reached = np.all((self._low <= point) & (point < self._high), axis=1)
@@ -222,12 +222,12 @@ def _inner(children: list[_Node], parent: _Node | None) -> _Node:
 
 def _quadratic_split(children: list[_Node]) -> tuple[list[_Node], list[_Node]]:
     """Guttman's: the two that fit worst begin a side each; the others go where they enlarge least."""
-    pairs = [(one, other) for place, one in enumerate(children) for other in children[place + 1 :]]
+    pairs = [(one, other) for index, one in enumerate(children) for other in children[index + 1 :]]
     seeds = max(pairs, key=lambda pair: _enlargement(*pair) - _volume(pair[1].low, pair[1].high))
     sides = [[seeds[0]], [seeds[1]]]
     waiting = [child for child in children if child is not seeds[0] and child is not seeds[1]]
-    for place, child in enumerate(waiting):
-        left = len(waiting) - place
+    for index, child in enumerate(waiting):
+        left = len(waiting) - index
         needy = [side for side in sides if len(side) + left <= _LEAST]
         side = needy[0] if needy else min(sides, key=lambda each: _enlargement(_cover(each), child))
         side.append(child)

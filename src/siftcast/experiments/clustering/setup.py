@@ -15,13 +15,6 @@ from siftcast.experiments.clustering.world import CLUSTERS, SPOTS
 SEEDS = 5
 METHODS = ("rassoc", "ncut")
 WORKLOADS = ("WL1", "WL2")
-DIMENSIONS = (2, 5, 10, 20, 30, 50)
-GROUPS = (2, 4, 8, 16, 32)
-LEVELS = (2, 3, 4)
-LANDMARKS = (0.1, 0.2, 0.3, 0.4, 0.5)
-SHAPES = tuple((levels, share) for levels in (2, 3, 4) for share in (0.1, 0.25, 0.5))
-SIZES = (4_000, 8_000, 16_000, 32_000)
-CHURN = (0.0, 0.04, 0.1, 0.16)
 ROWS = {
     "dimensions": ("C1",),
     "false_positives": ("C2",),
@@ -33,124 +26,86 @@ ROWS = {
     "churn": ("C8",),
 }
 Configuration = dict[str, Any]
+Runs = list[tuple[Configuration, int]]
+"""Configurations without a seed, and how many seeds each is run with."""
+
+FULL: Configuration = {
+    "seeds_max": SEEDS,
+    "world": {"subscriptions": 2_000, "events": 6_000},
+    "dimensions": [2, 5, 10, 20, 30, 50],
+    "clusters": CLUSTERS,
+    "embedding": {"groups": [2, 4, 8, 16, 32], "levels": [2, 3, 4], "landmarks": [0.1, 0.2, 0.3, 0.4, 0.5]},
+    "reduction": {"shapes": [[levels, share] for levels in (2, 3, 4) for share in (0.1, 0.25, 0.5)], "repeats": 3},
+    "scale_sizes": [32_000, 16_000, 8_000, 4_000],
+    "scale": {"events": 6_000, "group_size": 500, "repeats": 2},
+    "kmeans": {"groups": 8, "levels": [2, 3, 4], "landmarks": [0.1, 0.2, 0.3, 0.4, 0.5]},
+    "moving": {"peers": 1_000, "events": 6_000, "warm": 500, "step": 500, "churn": 0.0, "move_every": 2_000},
+    "churn": {"peers": 500, "events": 3_000, "warm": 500, "step": 250, "move_every": 0},
+    "churn_rates": (0.0, 0.04, 0.1, 0.16),
+}
+QUICK: Configuration = {
+    "seeds_max": 1,
+    "world": {"subscriptions": 240, "events": 600},
+    "dimensions": [2, 20, 50],
+    "clusters": 20,
+    "embedding": {"groups": [2, 4], "levels": [2, 4], "landmarks": [0.1, 0.3, 0.5]},
+    "reduction": {"shapes": [[2, 0.5], [4, 0.25]], "repeats": 2},
+    "scale_sizes": [600],
+    "scale": {"events": 600, "group_size": 100, "repeats": 1},
+    "kmeans": {"groups": 4, "levels": [2, 3], "landmarks": [0.3]},
+    "moving": {"peers": 60, "events": 500, "warm": 100, "step": 100, "churn": 0.0, "move_every": 200},
+    "churn": {"peers": 60, "events": 300, "warm": 100, "step": 50, "move_every": 0},
+    "churn_rates": (0.0, 0.16),
+}
 
 
 def configurations(quick: bool, figure: str | None) -> list[Configuration]:
     """Everything that the wanted rows need, the long ones first."""
-    parts = {
-        "scale": _scale(quick),
-        "moving": _moving(quick),
-        "churn": _churn(quick),
-        "embedding": _embedding(quick),
-        "dimensions": _dimensions(quick),
-        "reduction": _reduction(quick),
-        "false_positives": _false_positives(quick),
-        "kmeans": _kmeans(quick),
-    }
+    sizes = QUICK if quick else FULL
     return [
         {"part": part, **configuration, "seed": seed}
-        for part, runs in parts.items()
+        for part, runs in _parts(sizes).items()
         if figure is None or figure in ROWS[part]
         for configuration, seeds in runs
-        for seed in range(1, 1 + (1 if quick else seeds))
+        for seed in range(1, 1 + min(seeds, sizes["seeds_max"]))
     ]
 
 
-Runs = list[tuple[Configuration, int]]
-"""Configurations without a seed, and how many seeds each is run with."""
-
-
-def _sizes(quick: bool) -> Configuration:
-    return {"subscriptions": 240, "events": 600} if quick else {"subscriptions": 2_000, "events": 6_000}
-
-
-def _dimensions(quick: bool) -> Runs:
-    """Judged with as many clusters as hot spots and with 50; the 80/20 reading of WL2 is printed."""
-    kinds = [("WL1", CLUSTERS, 1.0), ("WL2", SPOTS, 1.0), ("WL2", CLUSTERS, 1.0), ("WL2", SPOTS, 0.8)]
-    dimensions = [2, 20, 50] if quick else list(DIMENSIONS)
-    return [
-        (
-            {
-                "workload": workload,
-                "method": method,
-                **_sizes(quick),
-                "dimensions": dimensions,
-                "clusters": clusters,
-                "hot_share": share,
-            },
-            SEEDS,
-        )
-        for workload, clusters, share in kinds
-        for method in METHODS
-    ]
-
-
-def _false_positives(quick: bool) -> Runs:
-    clusters = 20 if quick else CLUSTERS
-    return [
-        ({"event_distribution": kind, **_sizes(quick), "clusters": clusters}, SEEDS) for kind in ("uniform", "hotspots")
-    ]
-
-
-def _embedding(quick: bool) -> Runs:
-    shape = {
-        "groups": [2, 4] if quick else list(GROUPS),
-        "levels": [2, 4] if quick else list(LEVELS),
-        "landmarks": [0.1, 0.3, 0.5] if quick else list(LANDMARKS),
+def _parts(sizes: Configuration) -> dict[str, Runs]:
+    world = sizes["world"]
+    both = [{"workload": workload, "method": method, **world} for workload in WORKLOADS for method in METHODS]
+    # Judged with as many clusters as hot spots and with 50; the 80/20 reading of WL2 is printed.
+    classes = [("WL1", CLUSTERS, 1.0), ("WL2", SPOTS, 1.0), ("WL2", CLUSTERS, 1.0), ("WL2", SPOTS, 0.8)]
+    # Subscriptions around all hot spots that events visit; uniform ones, as in 3.3.2.3, are printed.
+    around: Runs = [({}, SEEDS), ({"subscription_distribution": "uniform"}, 2)]
+    return {
+        "scale": [
+            ({"method": method, "workload": "WL2", "subscriptions": size, **sizes["scale"]}, 3)
+            for size in sizes["scale_sizes"]
+            for method in METHODS
+        ],
+        "moving": [
+            ({"scheme": scheme, **sizes["moving"], **more}, seeds) for more, seeds in around for scheme in SCHEMES
+        ],
+        "churn": [
+            ({"scheme": scheme, **sizes["churn"], "churn": rate}, SEEDS)
+            for rate in sizes["churn_rates"]
+            for scheme in (SCHEMES if rate == 0 else (*SCHEMES, "ov_rtree_anywhere"))
+        ],
+        "embedding": [(each | sizes["embedding"], SEEDS) for each in both],
+        "dimensions": [
+            (
+                {"workload": workload, "method": method, **world, "dimensions": sizes["dimensions"]}
+                | {"clusters": clusters, "hot_share": share},
+                SEEDS,
+            )
+            for workload, clusters, share in classes
+            for method in METHODS
+        ],
+        "reduction": [({"method": method, **world, "groups": 8, **sizes["reduction"]}, 3) for method in METHODS],
+        "false_positives": [
+            ({"event_distribution": kind, **world, "clusters": sizes["clusters"]}, SEEDS)
+            for kind in ("uniform", "hotspots")
+        ],
+        "kmeans": [(each | sizes["kmeans"], SEEDS) for each in both],
     }
-    return [
-        ({"workload": workload, "method": method, **_sizes(quick), **shape}, SEEDS)
-        for workload in WORKLOADS
-        for method in METHODS
-    ]
-
-
-def _reduction(quick: bool) -> Runs:
-    shapes = [[2, 0.5], [4, 0.25]] if quick else [list(shape) for shape in SHAPES]
-    more = {"groups": 8, "shapes": shapes, "repeats": 2 if quick else 3}
-    return [({"method": method, **_sizes(quick), **more}, 3) for method in METHODS]
-
-
-def _scale(quick: bool) -> Runs:
-    sizes = [600] if quick else sorted(SIZES, reverse=True)
-    more = {"events": 600, "group_size": 100} if quick else {"events": 6_000, "group_size": 500}
-    return [
-        ({"method": method, "workload": "WL2", "subscriptions": size, **more, "repeats": 1 if quick else 2}, 3)
-        for size in sizes
-        for method in METHODS
-    ]
-
-
-def _kmeans(quick: bool) -> Runs:
-    shape = {
-        "groups": 4 if quick else 8,
-        "levels": [2, 3] if quick else list(LEVELS),
-        "landmarks": [0.3] if quick else list(LANDMARKS),
-    }
-    return [
-        ({"workload": workload, "method": method, **_sizes(quick), **shape}, SEEDS)
-        for workload in WORKLOADS
-        for method in METHODS
-    ]
-
-
-def _moving(quick: bool) -> Runs:
-    """Subscriptions around all hot spots that events visit; uniform ones, as in 3.3.2.3, are printed."""
-    sizes = (
-        {"peers": 60, "events": 500, "warm": 100, "step": 100, "churn": 0.0, "move_every": 200}
-        if quick
-        else {"peers": 1_000, "events": 6_000, "warm": 500, "step": 500, "churn": 0.0, "move_every": 2_000}
-    )
-    kinds = [({}, SEEDS), ({"subscription_distribution": "uniform"}, 2)]
-    return [({"scheme": scheme, **sizes, **more}, seeds) for more, seeds in kinds for scheme in SCHEMES]
-
-
-def _churn(quick: bool) -> Runs:
-    sizes = (
-        {"peers": 60, "events": 300, "warm": 100, "step": 50, "move_every": 0}
-        if quick
-        else {"peers": 500, "events": 3_000, "warm": 500, "step": 250, "move_every": 0}
-    )
-    rates = (0.0, 0.16) if quick else CHURN
-    schemes = {rate: SCHEMES if rate == 0 else (*SCHEMES, "ov_rtree_anywhere") for rate in rates}
-    return [({"scheme": scheme, **sizes, "churn": rate}, SEEDS) for rate in rates for scheme in schemes[rate]]

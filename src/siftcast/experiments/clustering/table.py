@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -12,7 +12,7 @@ Result = Mapping[str, Any]
 
 
 class Table:
-    """The results of each part, one a seed."""
+    """The results of each part, one per seed."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self._outcomes = sorted(outcomes, key=lambda outcome: outcome.configuration["seed"])
@@ -38,7 +38,7 @@ def mean(results: Sequence[Result], *path: str) -> float:
 
 
 def values(results: Sequence[Result], *path: str) -> list[float]:
-    """One number a seed."""
+    """One number per seed."""
     found = []
     for result in results:
         at: Any = result
@@ -46,8 +46,3 @@ def values(results: Sequence[Result], *path: str) -> list[float]:
             at = at[name]
         found.append(float(at))
     return found
-
-
-def ratios(results: Sequence[Result], over: Callable[[Result], float], under: Callable[[Result], float]) -> list[float]:
-    """One ratio a seed."""
-    return [over(result) / under(result) for result in results]

@@ -1,7 +1,7 @@
 """What clustering costs in time: rows C5 and C6, group by group, in CPU time on one thread.
 
 Groups work at the same time on different peers, so what counts is the slowest branch. Each group's work is measured
-by itself, best of a few repeats, and a round of clustering is then replayed over links of 224 to 384 ms, each drawn
+separately, best of a few repeats, and a round of clustering is then replayed over links of 224 to 384 ms, each drawn
 once:
 
     control message down, level by level    project, select centres       (links × levels - 1)
@@ -48,10 +48,10 @@ from siftcast.planning.clustering import (
     select_centres,
 )
 from siftcast.planning.clustering.embedding import cut_weights
+from siftcast.planning.clustering.hierarchy import GroupKey
 
 LINK_MS = (224.0, 384.0)
 Found = dict[str, Any]
-Place = tuple[int, int]
 Result = TypeVar("Result")
 
 
@@ -86,109 +86,105 @@ class Round:
         self, matched: MatchedEvents, hierarchy: Hierarchy, plan: EmbeddingPlan, *, clusters: int, repeats: int
     ) -> None:
         self.hierarchy = hierarchy
-        self.spent: dict[Place, Spent] = {}
+        self.spent: dict[GroupKey, Spent] = {}
         self._matched, self._plan, self._repeats = matched, plan, repeats
-        self.frames: dict[Place, Frame] = {}
-        self._local: dict[Place, LocalEmbedding] = {}
+        self.frames: dict[GroupKey, Frame] = {}
+        self._local: dict[GroupKey, LocalEmbedding] = {}
         for level in hierarchy.levels[::-1]:
             for group in level:
                 self._embed(group)
-        self._selected: dict[Place, Centres] = {}
+        self._selected: dict[GroupKey, Centres] = {}
         self.centres = self._cluster(clusters)
 
     def _embed(self, group: Group) -> None:
-        place, plan = (group.level, group.number), self._plan
+        key, plan = group.key, self._plan
         own, landmarks = self._matched.take(group.members), group.landmark_places()
-        spent = self.spent[place] = Spent()
+        spent = self.spent[key] = Spent()
 
         def local() -> LocalEmbedding:
-            return embed_group(own, landmarks, plan, plan.generator(*place))
+            return embed_group(own, landmarks, plan, plan.generator(*key))
 
-        self._local[place], spent.local = best_of(self._repeats, local)
+        self._local[key], spent.local = best_of(self._repeats, local)
         if group.parent is None:
-            self.frames[place] = root_frame(group.members, own, self._local[place])
+            self.frames[key] = root_frame(group.members, own, self._local[key])
             return
-        parent = self.frames[group.level + 1, group.parent]
+        parent = self.frames[group.parent_key]
 
         def projected() -> Frame:
-            projection = project_group(self._local[place], group.members, landmarks, own, parent, plan)
-            return frame_below(parent, group.members, own, projection(self._local[place].coordinates))
+            projection = project_group(self._local[key], group.members, landmarks, own, parent, plan)
+            return frame_below(parent, group.members, own, projection(self._local[key].coordinates))
 
-        self.frames[place], spent.projection = best_of(self._repeats, projected)
+        self.frames[key], spent.projection = best_of(self._repeats, projected)
 
     def _cluster(self, clusters: int) -> Centres:
         plan = self._plan
         for level in self.hierarchy.levels[::-1]:
             for group in level:
-                place = (group.level, group.number)
-                points = plan.points(self.frames[place].coordinates)
+                key = group.key
+                points = plan.points(self.frames[key].coordinates)
 
                 def select(group: Group = group, points: Any = points) -> Centres:
                     if group.parent is None:
                         return kmeans(points, clusters, plan.generator(99))
-                    return select_centres(points, self._selected[group.level + 1, group.parent])
+                    return select_centres(points, self._selected[group.parent_key])
 
-                self._selected[place], self.spent[place].select = best_of(self._repeats, select)
-        below = {group.number: self._selected[0, group.number] for group in self.hierarchy.base}
+                self._selected[key], self.spent[key].select = best_of(self._repeats, select)
+        below = {group.number: self._selected[group.key] for group in self.hierarchy.base}
         for level in self.hierarchy.levels[1:]:
             merged: dict[int, Centres] = {}
             for group in level:
-                place = (group.level, group.number)
+                key = group.key
 
-                def merge(group: Group = group, place: Place = place, below: Any = below) -> Centres:
-                    return merge_centres([below[child] for child in group.children], self._selected[place])
+                def merge(group: Group = group, key: GroupKey = key, below: Any = below) -> Centres:
+                    return merge_centres([below[child] for child in group.children], self._selected[key])
 
-                merged[group.number], self.spent[place].merge = best_of(self._repeats, merge)
+                merged[group.number], self.spent[key].merge = best_of(self._repeats, merge)
             below = merged
         return below[0]
 
     def reduction_seconds(self) -> float:
         """Local embeddings, all at once, then projections down the slowest branch."""
-        return max(each.local for each in self.spent.values()) + self._down(lambda spent: spent.projection, None)
+        arrived = self._arrivals(lambda spent: spent.projection)
+        down = max(arrived[group.key] for group in self.hierarchy.base)
+        return max(each.local for each in self.spent.values()) + down
 
     def clustering_seconds(self, rng: np.random.Generator) -> float:
         """From the root's first message until every subscriber knows the clusters; local embeddings are there."""
-        links = {place: float(rng.uniform(*LINK_MS)) / 1_000 for place in self.spent}
+        links = {key: float(rng.uniform(*LINK_MS)) / 1_000 for key in self.spent}
         arrived = self._arrivals(lambda spent: spent.projection + spent.select, links)
         for level in self.hierarchy.levels[1:]:
             for group in level:
                 ready = max(arrived[group.level - 1, child] + links[group.level - 1, child] for child in group.children)
-                arrived[group.level, group.number] = ready + self.spent[group.level, group.number].merge
-        top = self.hierarchy.root
-        begun = arrived[top.level, 0]
-        last = self._arrivals(lambda _: 0.0, links, begun)
+                arrived[group.key] = ready + self.spent[group.key].merge
+        last = self._arrivals(lambda _: 0.0, links, arrived[self.hierarchy.root.key])
         members = [float(rng.uniform(*LINK_MS, len(group.members)).max()) / 1_000 for group in self.hierarchy.base]
         return max(last[0, number] + slowest for number, slowest in enumerate(members))
 
     def load_of_root(self) -> float:
         """The root's peer coordinates a group on every level: all of one branch, the dearest."""
-        place = (self.hierarchy.root.level, 0)
-        total = self.spent[place].all
-        while place[0] > 0:
-            children = self.hierarchy.levels[place[0]][place[1]].children
-            place = max(((place[0] - 1, child) for child in children), key=lambda each: self.spent[each].all)
-            total += self.spent[place].all
+        group = self.hierarchy.root
+        total = self.spent[group.key].all
+        while group.children:
+            below = self.hierarchy.levels[group.level - 1]
+            group = max((below[child] for child in group.children), key=lambda each: self.spent[each.key].all)
+            total += self.spent[group.key].all
         return total
 
     def load_of_base(self) -> float:
         """The dearest coordinator of the lowest level."""
-        return max(self.spent[0, group.number].all for group in self.hierarchy.base)
-
-    def _down(self, cost: Callable[[Spent], float], links: dict[Place, float] | None) -> float:
-        arrived = self._arrivals(cost, links)
-        return max(arrived[0, group.number] for group in self.hierarchy.base)
+        return max(self.spent[group.key].all for group in self.hierarchy.base)
 
     def _arrivals(
-        self, cost: Callable[[Spent], float], links: dict[Place, float] | None, begun: float = 0.0
-    ) -> dict[Place, float]:
+        self, cost: Callable[[Spent], float], links: dict[GroupKey, float] | None = None, begun: float = 0.0
+    ) -> dict[GroupKey, float]:
         """When each group is done, if work goes from the root down."""
-        done: dict[Place, float] = {}
+        done: dict[GroupKey, float] = {}
         for level in self.hierarchy.levels[::-1]:
             for group in level:
-                place = (group.level, group.number)
-                told = begun if group.parent is None else done[group.level + 1, group.parent]
-                link = 0.0 if links is None or group.parent is None else links[place]
-                done[place] = told + link + cost(self.spent[place])
+                key = group.key
+                told = begun if group.parent is None else done[group.parent_key]
+                link = 0.0 if links is None or group.parent is None else links[key]
+                done[key] = told + link + cost(self.spent[key])
         return done
 
 
@@ -258,7 +254,7 @@ def measure_scale(
     measured = Round(matched, hierarchy, plan, clusters=CLUSTERS, repeats=repeats)
     labels = np.full(len(world), CLUSTERS, dtype=np.int64)
     for group in hierarchy.base:
-        points = plan.points(measured.frames[0, group.number].coordinates)
+        points = plan.points(measured.frames[group.key].coordinates)
         labels[group.members] = nearest_centres(points, measured.centres.points)
     last = false_positives(*world.matches(max(0, events - 500)), labels)
     found: Found = {

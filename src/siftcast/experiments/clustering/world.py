@@ -4,7 +4,7 @@ Classes. The thesis compares clusters with "the correct classification" and does
 (WL2) it is the hot spot that a subscription was made for. Uniform subscriptions (WL1) have no such thing; there it is
 what k-means finds in the similarities before any dimension is taken away, which is what an embedding approximates.
 
-Cost: matching is an AND of five rows of flags an event, O(events · subscriptions) bytes.
+Cost: matching is an AND of five rows of flags per event, O(events · subscriptions) bytes.
 """
 
 from __future__ import annotations

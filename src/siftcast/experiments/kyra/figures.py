@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from siftcast.experiments.kyra.setup import ALPHA, CHOSEN, CLIQUES_MS, MODELS, RATES, TREES
 from siftcast.experiments.kyra.table import Runs
-from siftcast.experiments.study import Figures
+from siftcast.experiments.study import Figures, save_figure
 from siftcast.spark.sweeps import Outcome
 
 _CURVES = {
@@ -30,24 +30,18 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     figures: dict[str, str] = {}
     topologies = [outcome.result for outcome in outcomes if outcome.configuration["part"] == "topology"]
     if topologies:
-        figures |= _save(
+        figures |= save_figure(
             _draw_exponent(topologies), folder, "kyra-popularity", "Popularity and servers passed (Fig. 7)"
         )
     for measure, (title, label, statistic) in _CURVES.items():
         figure = _draw_curves(runs, measure, label, statistic)
         if figure is not None:
-            figures |= _save(figure, folder, f"kyra-{measure.replace('_', '-')}", title)
+            figures |= save_figure(figure, folder, f"kyra-{measure.replace('_', '-')}", title)
     if runs("mbr", 0.1, "nru", None, model="regional"):
-        figures |= _save(_draw_schemes(runs), folder, "kyra-schemes", "NRU by scheme and model (Fig. 15)")
+        figures |= save_figure(_draw_schemes(runs), folder, "kyra-schemes", "NRU by scheme and model (Fig. 15)")
     if runs("kyra", 0.1, "node_stress", balance_factor=100):
-        figures |= _save(_draw_balance(runs), folder, "kyra-balance", "Distribution of node stress (Fig. 16)")
+        figures |= save_figure(_draw_balance(runs), folder, "kyra-balance", "Distribution of node stress (Fig. 16)")
     return figures
-
-
-def _save(figure: Figure, folder: Path, name: str, caption: str) -> Figures:
-    figure.savefig(folder / f"{name}.svg")
-    figure.savefig(folder / f"{name}.png", dpi=110)
-    return {f"{name}.svg": caption}
 
 
 def _draw_exponent(topologies: Sequence[Any]) -> Figure:
@@ -88,9 +82,9 @@ def _draw_curves(runs: Runs, measure: str, label: str, statistic: str | None) ->
 def _draw_schemes(runs: Runs) -> Figure:
     figure = Figure(figsize=(14, 3.4), layout="constrained")
     for axes, model in zip(figure.subplots(1, len(MODELS)), MODELS, strict=True):
-        for place, scheme in enumerate(_SCHEMES):
+        for index, scheme in enumerate(_SCHEMES):
             heights = [runs.mean(scheme, rate, "nru", None, model=model) for rate in RATES]
-            axes.bar(np.arange(len(RATES)) + 0.16 * place, heights, width=0.15, label=scheme)
+            axes.bar(np.arange(len(RATES)) + 0.16 * index, heights, width=0.15, label=scheme)
         axes.set_xticks(np.arange(len(RATES)) + 0.32, [f"{rate:.0%}" for rate in RATES])
         axes.set(title=model, ylabel="NRU")
         axes.legend(fontsize=6)

@@ -1,17 +1,18 @@
 """Rows K1 to K13: what the paper says, what we saw, and whether it holds.
 
-Judging was fixed before measuring, but for K9, which says so. A row that nothing was measured for is left out; what a
-quick run does not measure of a row is said in its note, and counts neither for nor against.
+Judging was fixed before measuring, except for K9, which says so. A row for which nothing was measured is left out; a
+row's note says which parts a quick run does not measure, and those count neither for nor against.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from siftcast.experiments.claims import Verdict, spread_of
+from siftcast.experiments.claims import Verdict, judge_deliveries, spread_of
 from siftcast.experiments.kyra.judge_stress import stress, within
 from siftcast.experiments.kyra.paper import CLIQUE_SIZES, RATIOS, SCHEMES, STRESS
 from siftcast.experiments.kyra.setup import ALPHA, CLIQUES_MS, MODELS, RATES, TREES
@@ -30,11 +31,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Verdict]:
         verdicts += [_exponent(topologies), _cliques(topologies)]
     rates = [rate for rate in RATES if runs("kyra", rate, "state", clique_ms=500, trees=10)]
     if rates:
-        verdicts += [
-            _state(runs),
-            _falls(runs, rates, "K4", "matching"),
-            _falls(runs, rates, "K5", "node_stress"),
-        ]
+        verdicts += [_state(runs), _matching(runs, rates), _node_stress(runs, rates)]
     verdicts += _multi_homed(runs)
     if rates:
         verdicts.append(_usage(runs, rates))
@@ -67,9 +64,9 @@ def _cliques(topologies: Sequence[Mapping[str, Any]]) -> Verdict:
     largest = {limit: fmean(found["cliques"][str(limit)]["max"] for found in topologies) for limit in CLIQUES_MS}
     bands = {0: 1.6, 100: 1.6, 200: 1.6, 300: 1.6, 400: 2.5}
     held = all(
-        within(values[limit], CLIQUE_SIZES[limit][place], band)
+        within(values[limit], CLIQUE_SIZES[limit][column], band)
         for limit, band in bands.items()
-        for place, values in enumerate((ours, largest))
+        for column, values in enumerate((ours, largest))
     )
     return Verdict(
         "K2",
@@ -84,15 +81,10 @@ def _cliques(topologies: Sequence[Mapping[str, Any]]) -> Verdict:
 
 def _state(runs: Runs) -> Verdict:
     rate = 0.1
-    cliques, counts = _measured(runs, rate)
-    at = {
-        (clique, trees): runs.mean("kyra", rate, "state", clique_ms=clique, trees=trees)
-        for clique in cliques
-        for trees in counts
-    }
+    cliques, counts, at = _measured(runs, rate, "state")
     alone = [at[0, trees] for trees in counts] + [at[clique, 1] for clique in cliques]
-    place = (200, 20) if (200, 20) in at else (100, counts[-1])
-    near = at[place]
+    setting = (200, 20) if (200, 20) in at else (100, counts[-1])
+    near = at[setting]
     gain = 1 - at[100, 50] / at[100, 20] if (100, 50) in at else None
     held = min(alone) > 0.8 and near < 0.5 * min(alone) and (gain is None or gain < 0.35)
     if (200, 20) in at:
@@ -107,54 +99,64 @@ def _state(runs: Runs) -> Verdict:
         "shape",
         "1/10",
         f"{near:.3f} of all; with one of the two alone ≥ {min(alone):.2f}{saved}",
-        spread_of(runs("kyra", rate, "state", clique_ms=place[0], trees=place[1])),
+        spread_of(runs("kyra", rate, "state", clique_ms=setting[0], trees=setting[1])),
         held,
         _unmeasured(skipped),
     )
 
 
-def _falls(runs: Runs, rates: Sequence[float], id: str, measure: str) -> Verdict:
-    """K4 and K5: falls with clique size and with trees; node stress is judged from 10 trees on."""
-    broken: list[str] = []
-    compared = 0
-    ends = []
-    gains: dict[float, float] = {}
-    for rate in rates:
-        cliques, counts = _measured(runs, rate)
-        judged = [trees for trees in counts if measure == "matching" or trees >= 10]
-        at = {(c, t): runs.mean("kyra", rate, measure, clique_ms=c, trees=t) for c in cliques for t in counts}
-        for trees in judged:
-            lines = [at[clique, trees] for clique in cliques]
-            compared += len(lines) - 1
-            broken += [f"{rate:.0%}, {trees} trees" for low, high in pairwise(lines) if high > _SLACK * low][:1]
-        for clique in cliques[1:-1]:
-            lines = [at[clique, trees] for trees in judged]
-            compared += len(lines) - 1
-            broken += [f"{rate:.0%}, {clique} ms" for low, high in pairwise(lines) if high > _SLACK * low][:1]
-        ends.append(max(at[500, t] for t in counts) / max(min(at[500, t] for t in counts), 1e-9))
-        gains[rate] = 1 - at[500, counts[-1]] / at[0, 1]
-    shrinks = all(gains[low] >= gains[high] for low, high in pairwise(rates)) if measure == "node_stress" else True
-    meets = max(ends) <= 1.1 if measure == "matching" else True
-    names = {"matching": "matching load an event", "node_stress": "node stress"}
-    shown = ", ".join(f"{rate:.0%}: −{100 * gain:.0f} %" for rate, gain in gains.items())
-    skipped: list[str] = []
-    if measure == "matching":
-        more = f"; the curves end within {max(ends):.2f}×"
-    elif len(rates) > 1:
-        more = "; the gain shrinks" if shrinks else "; the gain does not shrink"
-    else:
-        more, skipped = "", ["how the gain changes with interest"]
-    return Verdict(
-        id,
-        f"{names[measure]} falls with clique size and with trees"
-        + ("; the curves meet at both ends" if measure == "matching" else "; the gain shrinks as interest rises"),
-        "shape",
-        "falls",
-        f"at 500 ms and most trees against FBR {shown}{more}",
-        "means over seeds",
-        compared > 0 and not broken and shrinks and meets,
-        (f"Rises somewhere along: {'; '.join(broken)}. " if broken else "") + _unmeasured(skipped),
-    )
+@dataclass(frozen=True, slots=True)
+class _Fall:
+    """How a measure changes with clique size and with trees: its gain over FBR and how far its curves end apart."""
+
+    gains: dict[float, float]
+    ends: list[float]
+    compared: int
+    broken: list[str]
+
+    @staticmethod
+    def of(runs: Runs, rates: Sequence[float], measure: str, *, trees_min: int = 1) -> _Fall:
+        gains, ends, compared, broken = {}, [], 0, []
+        for rate in rates:
+            cliques, counts, at = _measured(runs, rate, measure)
+            judged = [trees for trees in counts if trees >= trees_min]
+            lines = {f"{trees} trees": [at[clique, trees] for clique in cliques] for trees in judged}
+            lines |= {f"{clique} ms": [at[clique, trees] for trees in judged] for clique in cliques[1:-1]}
+            compared += sum(len(line) - 1 for line in lines.values())
+            rising = (name for name, line in lines.items() if any(y > _SLACK * x for x, y in pairwise(line)))
+            broken += [f"{rate:.0%}, {name}" for name in rising]
+            ends.append(max(at[500, t] for t in counts) / max(min(at[500, t] for t in counts), 1e-9))
+            gains[rate] = 1 - at[500, counts[-1]] / at[0, 1]
+        return _Fall(gains, ends, compared, broken)
+
+    def verdict(self, id: str, claim: str, more: str, held: bool, skipped: Sequence[str] = ()) -> Verdict:
+        shown = ", ".join(f"{rate:.0%}: −{100 * gain:.0f} %" for rate, gain in self.gains.items())
+        return Verdict(
+            id,
+            claim,
+            "shape",
+            "falls",
+            f"at 500 ms and most trees against FBR {shown}{more}",
+            "means over seeds",
+            self.compared > 0 and not self.broken and held,
+            (f"Rises somewhere along: {'; '.join(self.broken)}. " if self.broken else "") + _unmeasured(skipped),
+        )
+
+
+def _matching(runs: Runs, rates: Sequence[float]) -> Verdict:
+    fall = _Fall.of(runs, rates, "matching")
+    apart = max(fall.ends)
+    claim = "matching load an event falls with clique size and with trees; the curves meet at both ends"
+    return fall.verdict("K4", claim, f"; the curves end within {apart:.2f}×", apart <= 1.1)
+
+
+def _node_stress(runs: Runs, rates: Sequence[float]) -> Verdict:
+    fall = _Fall.of(runs, rates, "node_stress", trees_min=10)
+    claim = "node stress falls with clique size and with trees; the gain shrinks as interest rises"
+    if len(rates) == 1:
+        return fall.verdict("K5", claim, "", True, ["how the gain changes with interest"])
+    shrinks = all(fall.gains[low] >= fall.gains[high] for low, high in pairwise(rates))
+    return fall.verdict("K5", claim, "; the gain shrinks" if shrinks else "; the gain does not shrink", shrinks)
 
 
 def _multi_homed(runs: Runs) -> list[Verdict]:
@@ -168,14 +170,12 @@ def _multi_homed(runs: Runs) -> list[Verdict]:
         return []
     ours = ", ".join(f"{rate:.0%}: {fmean(change):+.1f} %" for rate, change in zip(RATES, changes, strict=False))
     return [
-        Verdict(
+        Verdict.printed(
             "K6",
             "10 % multi-homed stub domains cut Kyra's mean link stress",
-            "print",
-            "about −10 %",
             ours,
             "; ".join(spread_of(change) for change in changes),
-            None,
+            "about −10 %",
         )
     ]
 
@@ -184,8 +184,7 @@ def _usage(runs: Runs, rates: Sequence[float]) -> Verdict:
     rises, barely = [], []
     growth: dict[float, float] = {}
     for rate in rates:
-        cliques, counts = _measured(runs, rate)
-        at = {(c, t): runs.mean("kyra", rate, "nru", None, clique_ms=c, trees=t) for c in cliques for t in counts}
+        cliques, counts, at = _measured(runs, rate, "nru", None)
         last = cliques[:-1] if rate == 0.01 else cliques
         for trees in counts:
             rises += [high >= low / 1.05 for low, high in pairwise([at[clique, trees] for clique in last])]
@@ -332,33 +331,22 @@ def _example(outcomes: Sequence[Outcome]) -> list[Verdict]:
 
 def _correctness(outcomes: Sequence[Outcome]) -> list[Verdict]:
     runs = [outcome.result for outcome in outcomes if outcome.configuration["part"] == "run"]
-    if not runs:
-        return []
-    wrong = sum(run["violations"] for run in runs)
-    empty = sum(run["required"] == 0 for run in runs)
-    return [
-        Verdict(
-            "K13",
-            "every scheme delivers every event to exactly the servers with a matching subscription",
-            "exact",
-            "0 violations",
-            f"{wrong} violations in {sum(run['required'] for run in runs):,} deliveries",
-            f"{len(runs)} runs",
-            wrong == 0 and not empty,
-            f"In {empty} runs nothing was required to be delivered, so they show nothing." if empty else "",
-        )
-    ]
+    claim = "every scheme delivers every event to exactly the servers with a matching subscription"
+    return [judge_deliveries("K13", claim, "0 violations", runs)] if runs else []
 
 
 def _unmeasured(parts: Sequence[str]) -> str:
     return f"Not measured in this run: {', '.join(parts)}." if parts else ""
 
 
-def _measured(runs: Runs, rate: float) -> tuple[list[int], list[int]]:
-    """The clique sizes and the numbers of trees of the grid that was run."""
+def _measured(
+    runs: Runs, rate: float, measure: str, statistic: str | None = "mean"
+) -> tuple[list[int], list[int], dict[tuple[int, int], float]]:
+    """The clique sizes and the numbers of trees of the grid that was run, and what was measured at each of both."""
     cliques = [clique for clique in CLIQUES_MS if runs("kyra", rate, "state", clique_ms=clique, trees=10)]
     trees = [count for count in TREES if all(runs("kyra", rate, "state", clique_ms=c, trees=count) for c in cliques)]
-    return cliques, trees
+    at = {(c, t): runs.mean("kyra", rate, measure, statistic, clique_ms=c, trees=t) for c in cliques for t in trees}
+    return cliques, trees, at
 
 
 def _listed(values: Iterable[float]) -> str:

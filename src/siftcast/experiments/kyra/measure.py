@@ -29,6 +29,7 @@ from siftcast.overlays.protocols.match_first import MatchFirst
 from siftcast.overlays.protocols.multicast_based import MulticastBased
 from siftcast.overlays.trace import Trace
 from siftcast.planning import (
+    clique_sizes,
     cluster_cliques,
     fit_power_law,
     group_trees,
@@ -72,8 +73,8 @@ def _topology(servers: int, seed: int) -> Found:
     law = fit_power_law(shares, passed)
     cliques = {}
     for limit in CLIQUES_MS:
-        sizes = [len(clique) for clique in cluster_cliques(latencies, latency_ms_max=limit, members_max=None)]
-        cliques[str(limit)] = {"mean": float(np.mean(sizes)), "max": max(sizes)}
+        mean, largest = clique_sizes(cluster_cliques(latencies, latency_ms_max=limit))
+        cliques[str(limit)] = {"mean": mean, "max": largest}
     return {
         "exponent": law.exponent,
         "r_squared": law.r_squared,

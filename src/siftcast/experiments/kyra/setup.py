@@ -1,9 +1,10 @@
 """The set-up of the Kyra paper, section V, as configurations of a sweep.
 
-A transit-stub network of 2,500 routers, 500 servers, one integer attribute of 1,000 values, one subscription a server
-that lists the values it wants, 1,000 events. Two readings of how events are drawn stand side by side: `stratified`
-publishes each value as often as its volume says, `independent` draws them one by one, as the text literally says.
-So do two of the average distance between peaks of the multimodal model: between `neighbours`, or over all `pairs`.
+A transit-stub network of 2,500 routers, 500 servers, one integer attribute of 1,000 values, one subscription per
+server that lists the values it wants, 1,000 events. Two readings of how events are drawn stand side by side:
+`stratified` publishes each value as often as its volume says, `independent` draws them one by one, as the text
+literally says. So do two of the average distance between peaks of the multimodal model: between `neighbours`, or over
+all `pairs`.
 """
 
 from __future__ import annotations
@@ -41,25 +42,19 @@ def configurations(quick: bool, figure: str | None) -> list[Configuration]:
     sizes = QUICK if quick else FULL
     seeds = range(1 if quick else SEEDS)
     found: list[Configuration] = []
-    for row, runs in (
+    kyra = _chosen(("kyra",), ("zipf-uniform",), ("stratified",))
+    rivals = _chosen(SCHEMES, ("zipf-uniform",), ("stratified",))
+    for rows, runs in (
         (("K3", "K4", "K5", "K7"), _grid(quick)),
         (("K8",), _chosen(("fbr", "kyra"), ("zipf-uniform",), ("stratified", "independent"))),
-        (("K8",), [run | {"zones": "shares"} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
+        (("K8",), [run | {"zones": "shares"} for run in kyra]),
         (("K9", "K10", "K13"), _chosen(("mbr", "unicast", "broadcast", "fbr", "kyra"), MODELS, ("stratified",))),
         (("K10",), [run | {"peaks": "pairs"} for run in _chosen(SCHEMES, ("multimodal",), ("stratified",))]),
-        (("K6",), [run | {"multi_homed": True} for run in _chosen(("kyra",), ("zipf-uniform",), ("stratified",))]),
-        (("K11",), _balanced()),
+        (("K6",), [run | {"multi_homed": True} for run in kyra] + kyra),
+        (("K11",), _balanced() + [run for run in rivals if run["rate"] == 0.1]),
     ):
-        if figure is None or figure in row:
+        if figure is None or figure in rows:
             found += [{"part": "run", **sizes, **run, "seed": seed} for run in runs for seed in seeds]
-    if figure == "K11":
-        wanted = _chosen(("fbr", "mbr", "kyra"), ("zipf-uniform",), ("stratified",))
-        found += [
-            {"part": "run", **sizes, **run, "seed": seed} for run in wanted if run["rate"] == 0.1 for seed in seeds
-        ]
-    if figure == "K6":
-        wanted = _chosen(("kyra",), ("zipf-uniform",), ("stratified",))
-        found += [{"part": "run", **sizes, **run, "seed": seed} for run in wanted for seed in seeds]
     if figure in (None, "K1", "K2"):
         found += [{"part": "topology", "servers": sizes["servers"], "seed": seed} for seed in seeds]
     if figure in (None, "K12"):

@@ -11,7 +11,7 @@ from siftcast.spark.sweeps import Outcome
 
 
 class Runs:
-    """The runs of a sweep, one result a seed."""
+    """The runs of a sweep, one result per seed."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = outcomes
@@ -24,7 +24,7 @@ class Runs:
     def __call__(
         self, scheme: str, rate: float, measure: str, statistic: str | None = "mean", **more: Any
     ) -> list[float]:
-        """One number a seed, none where it was not run; Kyra as in Table III unless told."""
+        """One number per seed, none where it was not run; Kyra as in Table III by default."""
         if scheme == "kyra" and "clique_ms" not in more:
             more["clique_ms"], more["trees"] = CHOSEN[rate]
         if scheme == "kyra" and (more["clique_ms"], more["trees"]) == (0, 1):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from siftcast.experiments.lookup_reuse.judge import costs, deviation
 from siftcast.experiments.lookup_reuse.setup import ENGINES, STRATEGIES
-from siftcast.experiments.study import Figures
+from siftcast.experiments.study import Figures, save_figure
 from siftcast.spark.sweeps import Outcome
 
 _PARTS = {"source_us": "match at the source", "elsewhere_us": "match elsewhere", "lookup_us": "lookups and the rest"}
@@ -34,14 +35,11 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
             axes.grid(alpha=0.3)
         total.legend(fontsize=7)
         _draw_parts(outcomes, engine, parts)
-        file = f"lookup-reuse-{engine}.svg"
-        figure.savefig(folder / file)
-        figure.savefig(folder / file.replace(".svg", ".png"), dpi=110)
-        figures[file] = f"Costs with {engine}"
+        figures |= save_figure(figure, folder, f"lookup-reuse-{engine}", f"Costs with {engine}")
     return figures
 
 
-def _draw_parts(outcomes: Sequence[Outcome], engine: str, axes: object) -> None:
+def _draw_parts(outcomes: Sequence[Outcome], engine: str, axes: Any) -> None:
     """The breakdown at the sparsest and the densest setting, without always-reuse, which dwarfs the rest."""
     shown = [strategy for strategy in STRATEGIES if strategy != "always"]
     tables = {field: costs(outcomes, engine, field) for field in _PARTS}
@@ -55,11 +53,11 @@ def _draw_parts(outcomes: Sequence[Outcome], engine: str, axes: object) -> None:
             for density in sides
             for strategy in shown
         ]
-        axes.bar(range(len(labels)), heights, bottom=bottoms, label=name)  # type: ignore[attr-defined]
+        axes.bar(range(len(labels)), heights, bottom=bottoms, label=name)
         bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
-    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=6)  # type: ignore[attr-defined]
-    axes.set_ylabel("share of never-reuse's time")  # type: ignore[attr-defined]
-    axes.legend(fontsize=7)  # type: ignore[attr-defined]
+    axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=6)
+    axes.set_ylabel("share of never-reuse's time")
+    axes.legend(fontsize=7)
 
 
 ACCOUNT = """

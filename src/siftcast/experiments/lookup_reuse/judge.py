@@ -1,7 +1,7 @@
 """Rows L1 to L8: what the paper says, what we saw, and whether it holds.
 
 All judging is fixed here before anything is measured. Costs are means over seeds. The saving of lookup reuse (L2) is
-that of partial-60, the threshold the paper recommends, against never-reuse; the others are printed beside it.
+that of partial-60, the threshold the paper recommends, against never-reuse; the others are printed as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Table = dict[float, dict[str, list[float]]]
 
 
 def costs(outcomes: Sequence[Outcome], engine: str, field: str = "total_us") -> Table:
-    """By density and strategy, one number a seed."""
+    """By density and strategy, one number per seed."""
     found: Table = {}
     for outcome in outcomes:
         setting = outcome.configuration
@@ -52,7 +52,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Verdict]:
 
 
 def saving(row: dict[str, list[float]], strategy: str) -> list[float]:
-    """Percent of never-reuse's cost that a strategy saves, one a seed."""
+    """Percent of never-reuse's cost that a strategy saves, one per seed."""
     return [100 * (1 - ours / never) for ours, never in zip(row[strategy], row["never"], strict=True)]
 
 
@@ -208,12 +208,9 @@ def _graphs(exact: Sequence[Mapping[str, Any]]) -> Verdict:
 def _own_engine(outcomes: Sequence[Outcome]) -> Verdict:
     table = costs(outcomes, "tiles")
     by_density = {density: fmean(saving(row, "partial-60")) for density, row in table.items()}
-    return Verdict(
+    return Verdict.printed(
         "L8",
         "what is left of the gain when the matcher is our default engine (new)",
-        "print",
-        "—",
         f"{fmean(by_density.values()):.0f} % with partial-60",
         ", ".join(f"{100 * density:g} %: {value:.0f} %" for density, value in by_density.items()),
-        None,
     )

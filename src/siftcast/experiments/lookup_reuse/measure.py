@@ -1,8 +1,8 @@
 """Runs one configuration: builds the network once, then sends the same events under every strategy.
 
 Cost is the CPU time that all routers spend on events; set-up does not count. The total is taken over a whole run, best
-of the repeats. Where it goes (match at the source, match elsewhere, lookups and the rest) is measured in a run of its
-own, because reading a clock around each match takes time too; its shares are applied to the total.
+of the repeats. Where it goes (match at the source, match elsewhere, lookups and the rest) is measured in a separate
+run, because reading a clock around each match takes time, too; its shares are applied to the total.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from siftcast.overlays.messages import Publication
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.reuse import Reuse
 from siftcast.overlays.tables import matcher_tables
-from siftcast.space import Tree
 
 Found = dict[str, Any]
 
@@ -212,7 +211,7 @@ class _Tally:
                 self.lookups += lookups
 
     def summary(self, total_s: float, clock: _Clock, events: int) -> Found:
-        """Microseconds and counts an event."""
+        """Microseconds and counts per event."""
         matching = clock.source_ns + clock.elsewhere_ns
         handling = max(self.handling_ns, matching, 1)
         total_us = total_s * 1e6 / events
@@ -264,7 +263,7 @@ def _exactness(seed: int) -> Found:
 def _covering(seed: int) -> Found:
     """L6: subscribers missed with covering switched on, by strategy, on a small random tree."""
     rng = np.random.default_rng([seed, 6])
-    tree = Tree(range(15), [((node - 1) // 2, node) for node in range(1, 15)])
+    tree = binary_tree(15)
     wanted = subscriptions_of(60, 0.2, rng) + [
         Subscription(f"w{number}", Filter.parse(f"a1 < {0.5 + number / 20:.2f}")) for number in range(5)
     ]

@@ -2,8 +2,8 @@
 
 100 routers in a balanced binary tree, 100 subscriptions each, five attributes in [0, 1], eight densities, eight
 strategies, two published matchers and our own engine. The paper publishes 1,000 events in a run; we publish 100 for
-each of five seeds, which is half as many for each mean and shows the spread: the published matchers take hundreds of
-microseconds an event at each of 100 routers, sixteen times over.
+each of five seeds, which is half as many per mean and shows the spread: the published matchers take hundreds of
+microseconds per event at each of 100 routers, sixteen times over.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ ENGINES = ("counting", "kd_tree", "tiles")
 ROUTERS = 100
 ATTRIBUTES = tuple(f"a{number}" for number in range(1, 6))
 SEEDS = 5
+_LINKS_MORE = 60
 
 
 def configurations(quick: bool, figure: str | None) -> list[dict[str, Any]]:
@@ -52,11 +53,11 @@ def binary_tree(routers: int = ROUTERS) -> Tree:
     return Tree(range(routers), [((router - 1) // 2, router) for router in range(1, routers)])
 
 
-def cyclic_graph(rng: np.random.Generator, routers: int = ROUTERS, extra: int = 60) -> SourceTrees:
+def cyclic_graph(rng: np.random.Generator) -> SourceTrees:
     """The same tree with more links drawn at random, each of length 1 to 3."""
-    lengths = {edge: float(rng.integers(1, 4)) for edge in binary_tree(routers).edges}
-    while len(lengths) < routers - 1 + extra:
-        a, b = sorted(rng.choice(routers, 2, replace=False).tolist())
+    lengths = {edge: float(rng.integers(1, 4)) for edge in binary_tree().edges}
+    while len(lengths) < ROUTERS - 1 + _LINKS_MORE:
+        a, b = sorted(rng.choice(ROUTERS, 2, replace=False).tolist())
         lengths.setdefault((a, b), float(rng.integers(1, 4)))
     return SourceTrees.shortest(lengths)
 

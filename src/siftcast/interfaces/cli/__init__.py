@@ -1,7 +1,9 @@
-"""The `siftcast` command: match, explain, check, generate, serve, publish, subscribe, simulate, reproduce, demo.
+"""The `siftcast` command.
 
-    app.py                  the commands, and how a mistake becomes one short message and an exit code
+    app.py                  the commands, and how an error becomes one short message and an exit code
     *_command.py            one command each
+    spark_*.py              those under `siftcast spark`, and what they share
+    options.py              options that several commands have
     pipeline.py             reading, matching and writing at the same time, and which of them limits
 
 Files are read and written by the room `files`.

@@ -1,8 +1,8 @@
 """The commands under one name, and what becomes of an error.
 
-A mistake of the user's (SiftcastError, an unreadable file, a wrong option) is one short message on standard error
-and exit status 2. A mistake of ours is status 3, with a plea to report it. Tracebacks are for those who ask:
-`--debug` anywhere on the line, or SIFTCAST_DEBUG=1.
+A user's mistake (SiftcastError, an unreadable file, a wrong option) is one short message on standard error and exit
+status 2. A defect of ours is status 3, with a request to report it. Tracebacks appear only on request: `--debug`
+anywhere on the line, or SIFTCAST_DEBUG=1.
 
 Commands import what they need when they run, so that `siftcast --help` answers at once.
 """
@@ -23,6 +23,7 @@ from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.match_command import match
+from siftcast.interfaces.cli.members_command import forget, leave, members
 from siftcast.interfaces.cli.network_command import network_app
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
 from siftcast.interfaces.cli.publish_command import publish
@@ -31,10 +32,11 @@ from siftcast.interfaces.cli.schemes_command import schemes
 from siftcast.interfaces.cli.serve_command import serve
 from siftcast.interfaces.cli.simulate_command import simulate
 from siftcast.interfaces.cli.spark_cluster import cluster
-from siftcast.interfaces.cli.spark_commands import spark_app
+from siftcast.interfaces.cli.spark_match import match as spark_match
 from siftcast.interfaces.cli.spark_planning import partition, statistics
 from siftcast.interfaces.cli.spark_stream import stream
-from siftcast.interfaces.cli.subscribe_command import subscribe, subscriptions
+from siftcast.interfaces.cli.subscribe_command import subscribe
+from siftcast.interfaces.cli.subscriptions_command import subscriptions
 from siftcast.interfaces.cli.terminal import err
 from siftcast.interfaces.cli.token_command import token_app
 from siftcast.interfaces.cli.trace_command import trace
@@ -55,13 +57,18 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for command in (
-    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, schemes, simulate, reproduce,
-    demo,
+    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, members, leave, forget, schemes,
+    simulate, reproduce, demo,
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)
 app.command(token_app)
-for spark_command in (stream, statistics, partition, cluster):
+spark_app = App(
+    name="spark",
+    help="The data pipeline on Spark: any number of events, embedded or on a cluster.",
+    help_format="markdown",
+)
+for spark_command in (spark_match, stream, statistics, partition, cluster):
     spark_app.command(spark_command)
 app.command(spark_app)
 app.command(completion_of(app))

@@ -1,7 +1,7 @@
-"""Which node a command calls, who it is there, and whom it believes: what all commands with a node share.
+"""Which node a command calls, as whom, and which certificates it trusts: what all commands that call a node share.
 
-A token on the command line can be read by everyone on the machine who lists processes, so it is better given in the
-environment; an option wins over it.
+A token on the command line can be read by everyone on the machine who lists processes, so it is better kept in the
+environment. The option takes precedence.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import bar, facts, out
 from siftcast.model import Schema, Subscription
@@ -19,7 +19,6 @@ from siftcast.model.expression import references
 if TYPE_CHECKING:
     from siftcast.files import Entry
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _ERRORS_SHOWN = 20
 _ATTRIBUTES_SHOWN = 20
 

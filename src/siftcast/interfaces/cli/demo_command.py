@@ -1,9 +1,9 @@
 """`siftcast demo`: the main job from end to end, on a market that is made up on the spot.
 
-It runs the same code as `siftcast match`, but for files: generated quotes are matched against generated
-subscriptions, a sample of the answers is compared with trying every filter, and the answers are explained. It ends
-by itself: matching stops when its time is up, and what is shown says how far it came. Then the same market goes over a
-network of nodes (`demo_network`) and through Spark (`demo_stream`).
+It runs the same code as `siftcast match`, except for files: generated quotes are matched against generated
+subscriptions, a sample of the answers is compared with trying every filter, and the answers are explained. Matching
+stops when its time is up, and the output says how far it came. Then the same market goes over a network of nodes
+(`demo_network`) and through Spark (`demo_stream`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Engine
 from siftcast.interfaces.cli.outcome import DEFECT, OK, REJECTED
 from siftcast.interfaces.cli.terminal import bar, explanation_tree, facts, out, percent
 from siftcast.model import Filter, Subscription
@@ -34,7 +35,7 @@ def demo(
     events: int = 200_000,
     subscriptions: int = 5_000,
     seed: int = 7,
-    engine: str = "auto",
+    engine: Engine = "auto",
     seconds_max: Annotated[float, Parameter(name="--seconds-max")] = 40.0,
     network: bool = True,
     spark: bool = True,
@@ -51,8 +52,6 @@ def demo(
         How many investors' filters to match them with.
     seed
         Decides the market.
-    engine
-        The matching engine.
     seconds_max
         When to stop matching, if it is not done by then.
     network

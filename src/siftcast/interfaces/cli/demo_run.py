@@ -74,9 +74,9 @@ class DemoRun:
     def ids(self, number: int) -> list[str]:
         """The subscriptions a quote reached."""
         for matched in self._matched:
-            place = number - int(matched.block.numbers[0])
-            if place < len(matched.block):
-                found: list[str] = matched.ids[place].as_py()
+            row = number - int(matched.block.numbers[0])
+            if row < len(matched.block):
+                found: list[str] = matched.ids[row].as_py()
                 return found
         return []
 

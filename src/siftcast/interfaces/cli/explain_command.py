@@ -10,11 +10,10 @@ import msgspec
 from cyclopts import Parameter
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import explanation_tree, out
 from siftcast.model import DataError, Event, EventError, Filter, Schema
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def explain(

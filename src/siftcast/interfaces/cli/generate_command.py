@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag, Quiet
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import facts, out
 from siftcast.model import DataError, WorkloadError
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Format = Literal["jsonl", "parquet", "arrow"]
 
 
@@ -30,7 +30,7 @@ def generate(
     set: Annotated[tuple[str, ...], Parameter(negative="", metavar="NAME=VALUE", show_default=False)] = (),
     force: Flag = False,
     list: Flag = False,
-    quiet: Flag = False,
+    quiet: Quiet = False,
 ) -> int:
     """Write events and subscriptions of a preset: a paper's distribution or an application.
 
@@ -58,8 +58,6 @@ def generate(
         Write into a folder that is not empty; files of the same names are replaced.
     list
         Show the presets, or with a preset its options, and write nothing.
-    quiet
-        Say nothing unless something is wrong.
     """
     from siftcast import workloads
 

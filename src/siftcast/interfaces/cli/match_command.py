@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import cast
 
-from cyclopts import Parameter
-
+from siftcast.interfaces.cli.options import Flag, JsonSummary, OutputFormat, Quiet, TypesFile
 from siftcast.interfaces.cli.outcome import INTERRUPTED, OK, REJECTED
-from siftcast.interfaces.cli.spark_commands import OutputFormat
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError, Schema
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def match(
@@ -20,12 +16,12 @@ def match(
     subscriptions: Path,
     events: Path,
     output: Path | None = None,
-    schema: Path | None = None,
+    schema: TypesFile = None,
     engine: str = "auto",
     rejected_to: Path | None = None,
     spark: Flag = False,
-    quiet: Flag = False,
-    json: Flag = False,
+    quiet: Quiet = False,
+    json: JsonSummary = False,
 ) -> int:
     """Find which subscriptions each event satisfies.
 
@@ -41,8 +37,6 @@ def match(
         Events: .jsonl, .csv, .parquet or .arrow, each also with .gz.
     output
         Where to write the pairs of event and subscription: .parquet, .jsonl or .csv. Without it they are counted.
-    schema
-        A TOML file with the types of the attributes. Without it types are those of the file, or guessed.
     engine
         The matching engine: auto is the fastest that fits every workload, brute_force tries every filter.
     rejected_to
@@ -50,10 +44,6 @@ def match(
     spark
         Run on Spark; the output is then a folder of files in the format of its suffix, Parquet where it has none.
         `siftcast spark match` has more options.
-    quiet
-        Say nothing unless something is wrong.
-    json
-        Print the summary as one line of JSON.
     """
     if spark:
         return _on_spark(subscriptions, events, output, schema, engine, rejected_to, quiet=quiet, json=json)
@@ -86,7 +76,7 @@ def _on_spark(
     json: bool,
 ) -> int:
     """The same request, handed to `siftcast spark match`."""
-    from siftcast.interfaces.cli.spark_commands import match as spark_match
+    from siftcast.interfaces.cli.spark_match import match as spark_match
 
     if output is None:
         raise DataError("with --spark the matches are written by Spark: say where with --output FOLDER")

@@ -1,4 +1,4 @@
-"""What a run of `match` came to, for a person and for a program."""
+"""The result of a run of `match`, for a person and for a program."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MatchReport:
             "rejected_files": [str(each.path) for each in rejected if each.count],
             "column_types": self.column_types,
             "busiest": [
-                {"id": self.subscriptions[place].id, "matches": count} for place, count in tally.busiest(_BUSIEST)
+                {"id": self.subscriptions[index].id, "matches": count} for index, count in tally.busiest(_BUSIEST)
             ],
         }
         return msgspec.json.encode(content).decode()
@@ -108,8 +108,8 @@ def busiest_table(
     table.add_column("", no_wrap=True)
     table.add_column("filter", no_wrap=True, overflow="ellipsis", ratio=1)
     most = busiest[0][1]
-    for place, count in busiest:
-        subscription = subscriptions[place]
+    for index, count in busiest:
+        subscription = subscriptions[index]
         table.add_row(
             Text(shorten(subscription.id, 24)),
             f"{count:,}",

@@ -1,7 +1,7 @@
 """One run of `siftcast match`: the files opened, the pipeline run, and an orderly end whatever happens.
 
 Everything that can be refused without work is refused first (names, folders, the engine, an unwritable output), so
-that a long run does not end in a mistake that was there at its beginning.
+that a long run does not end with an error that was there at its beginning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The middle of the pipeline: blocks of events in, the subscriptions of each event out; and what is counted of it.
+"""The middle of the pipeline: blocks of events in, the subscriptions of each event out, and the counts.
 
 A block is matched in parts, whose size follows the time they take (`matching.batch_rows`).
 """
@@ -58,9 +58,9 @@ class Tally:
         self.events_matched = 0
         self.pairs = 0
         self.counts: Numbers = np.zeros(len(ids), np.int64)
-        places = {id: place for place, id in enumerate(ids)}
-        self._places = DictionaryMemo(
-            lambda known: np.array([places.get(id, -1) for id in known.to_pylist()], np.int64)
+        numbers = {id: number for number, id in enumerate(ids)}
+        self._numbers = DictionaryMemo(
+            lambda known: np.array([numbers.get(id, -1) for id in known.to_pylist()], np.int64)
         )
 
     def add(self, matched: MatchedBlock) -> None:
@@ -74,12 +74,12 @@ class Tally:
             if len(flat):
                 per_code = np.bincount(flat.indices.to_numpy(), minlength=len(flat.dictionary))
                 used = np.flatnonzero(per_code)
-                np.add.at(self.counts, self._places(flat.dictionary)[used], per_code[used])
+                np.add.at(self.counts, self._numbers(flat.dictionary)[used], per_code[used])
 
     def busiest(self, count: int) -> list[tuple[int, int]]:
-        """The places and counts of the subscriptions that matched most, most first."""
+        """The numbers and counts of the subscriptions that matched most, most first."""
         order = np.argsort(-self.counts, kind="stable")[:count]
-        return [(int(place), int(self.counts[place])) for place in order if self.counts[place]]
+        return [(int(index), int(self.counts[index])) for index in order if self.counts[index]]
 
 
 class PairMaker:
@@ -135,10 +135,10 @@ def _event_ids(block: EventBlock, name: str) -> pa.Array:
     """The events' own ids as text; null where one has none."""
     if isinstance(block.events, list):
         return pa.array([_id_text(row.get(name)) for row in block.events], pa.string())
-    place = block.events.schema.get_field_index(name)
-    if place < 0:
+    index = block.events.schema.get_field_index(name)
+    if index < 0:
         return pa.nulls(len(block), pa.string())
-    column = block.events.column(place).combine_chunks()
+    column = block.events.column(index).combine_chunks()
     try:
         return column.cast(pa.string())
     except pa.ArrowException:

@@ -1,21 +1,23 @@
-"""`siftcast network up`: a whole network on this machine, for trying things out."""
+"""`siftcast network up`: a whole network on this machine, for trying things out; `network apply`: another plan."""
 
 from __future__ import annotations
 
 import signal
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from cyclopts import App, Parameter
+from cyclopts import App
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import FAILED, OK
 from siftcast.interfaces.cli.terminal import err, facts, out
 
-network_app = App(name="network", help="Run a network of nodes on this machine.")
+network_app = App(name="network", help="Run a network of nodes on this machine, or change the plan of one that runs.")
 _LOOK_S = 0.2
 
 
@@ -26,7 +28,7 @@ def up(
     scheme: str | None = None,
     schema: Path | None = None,
     folder: Path | None = None,
-    durable: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    durable: Flag = False,
 ) -> int:
     """Start a network, one process per node, and stop it on Ctrl-C.
 
@@ -53,9 +55,9 @@ def up(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     with ExitStack() as stack:
-        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftcast-")))
+        into = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftcast-")))
         more = 'data = "{name}"' if durable else ""
-        network = stack.enter_context(LocalNetwork(place, nodes, scheme, schema=schema, more=more))
+        network = stack.enter_context(LocalNetwork(into, nodes, scheme, schema=schema, more=more))
         network.await_joined()
         console = out()
         console.print(facts(list(network.urls.items())))
@@ -69,4 +71,57 @@ def up(
                 err().print(Text(f"ended unexpectedly: {names}\n{logs}", "bold red"), soft_wrap=True)
                 return FAILED
     out().print(Text("stopped", "dim"))
+    return OK
+
+
+@network_app.command
+def apply(
+    configuration: Path,
+    /,
+    *,
+    at: str | None = None,
+    token: str | None = None,
+    authorities: Path | None = None,
+) -> int:
+    """Plan a running network by another configuration: the options of its scheme, and its links.
+
+    The new plan is built up beside the old one and takes its place when all nodes are prepared. Nothing is lost, and
+    there is no time in which nothing is delivered. Nodes come and go by siftcast serve --join and siftcast leave.
+
+    Example: siftcast network apply new.toml
+
+    Parameters
+    ----------
+    configuration
+        A configuration of any node of the network, with another [overlay] table.
+    at
+        Any node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
+    token
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate and see.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    """
+    from siftcast.interfaces.cli.caller import call_node, node_at
+    from siftcast.model.toml_files import read_text
+    from siftcast.runtimes.live.client import operating
+    from siftcast.runtimes.live.errors import ConfigurationError
+    from siftcast.runtimes.live.node.configuration import parse_configuration
+    from siftcast.runtimes.live.node.node import run
+
+    text = read_text(configuration, ConfigurationError, "siftcast serve --example")
+    parse_configuration(text, str(configuration))
+    told = ""
+
+    def show(state: Mapping[str, Any]) -> None:
+        nonlocal told
+        words = f"plan {state['epoch']} is used; {len(state['epochs'])} are open"
+        if words != told:
+            told = words
+            err().print(Text(words, "dim"), soft_wrap=True)
+
+    async def ask() -> int:
+        async with call_node(node_at(at), "siftcast network apply", token=token, authorities=authorities) as bus:
+            return await operating.apply(bus, text, show)
+
+    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
     return OK

@@ -1,6 +1,6 @@
 """Reading, matching and writing at the same time, each in a thread, joined by short queues.
 
-    source ──queue──▶ transform ──queue──▶ sink          (the main thread watches, and hears Ctrl-C)
+    source ──queue──▶ transform ──queue──▶ sink          (the main thread watches, and takes Ctrl-C)
 
 The heavy parts of all three (gzip, Arrow, the engines' kernels) run outside Python's global lock, so they do
 overlap. The queues are bounded: memory holds a few blocks, however large the file.
@@ -64,9 +64,8 @@ class Pipeline:
         source: Callable[[], Iterator[Any]],
         transform: Callable[[Any], Iterable[Any]],
         sink: Callable[[Any], None],
-        names: tuple[str, str, str] = ("reading", "matching", "writing"),
     ) -> None:
-        self._stages = [Stage(name) for name in names]
+        self._stages = [Stage(name) for name in ("reading", "matching", "writing")]
         self._queues: list[queue.Queue[Any]] = [queue.Queue(QUEUE_BLOCKS) for _ in range(2)]
         self._work = (source, transform, sink)
         self._errors: list[Exception] = []

@@ -1,4 +1,4 @@
-"""The progress bar of a run: how far into the file, how many events a second, how many matches.
+"""The progress bar of a run: how far into the file, how many events per second, how many matches.
 
 It is drawn on standard error, and only where that is a terminal; in a pipe or a log there is nothing to redraw.
 """

@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from cyclopts import Parameter
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from siftcast.files import EventReader, RejectedFile, event_format, open_events, reader_class
 from siftcast.interfaces.cli.caller import call_node, node_at
+from siftcast.interfaces.cli.options import Authorities, Flag, Node, Quiet, TypesFile
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
@@ -29,7 +29,6 @@ from siftcast.overlays.wire_events import encode_event
 if TYPE_CHECKING:
     from siftcast.runtimes.live.client.bus import Bus
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _CHUNK_BYTES = 65_536
 
 
@@ -37,15 +36,15 @@ def publish(
     events: Path | None = None,
     /,
     *,
-    at: str | None = None,
+    at: Node = None,
     format: Literal["jsonl", "csv"] = "jsonl",
-    schema: Path | None = None,
+    schema: TypesFile = None,
     token: str | None = None,
-    authorities: Path | None = None,
+    authorities: Authorities = None,
     dry_run: Flag = False,
     rejected_to: Path | None = None,
     durable: Flag = False,
-    quiet: Flag = False,
+    quiet: Quiet = False,
 ) -> int:
     """Publish events: each reaches exactly the subscribers whose filter it satisfies.
 
@@ -60,16 +59,10 @@ def publish(
     events
         A file: .jsonl, .csv, .parquet or .arrow, each also with .gz. Without one, standard input; JSON lines are then
         published as they come.
-    at
-        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
     format
         How standard input is written.
-    schema
-        A TOML file with the types of the attributes. Without it types are those of the file, or guessed.
     token
         Says who publishes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
-    authorities
-        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     dry_run
         Publish nothing; show which subscriptions at which nodes each event would reach, and why not the others.
     rejected_to
@@ -77,8 +70,6 @@ def publish(
     durable
         Count an event as published only when it is on the node's disk; one with an event_id counts once, however often
         it is published.
-    quiet
-        Say nothing unless something is wrong.
     """
     from siftcast.runtimes.live.node.node import run
 
@@ -140,7 +131,7 @@ def _summary(taken: int, url: str, last: str) -> str:
 
 
 class _Named:
-    """Gives events without an id one, so that it can be told, and remembers the last."""
+    """Gives events without an id one, so that it can be shown, and remembers the last."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -229,7 +220,7 @@ def _read_some() -> bytes:
 
 
 class _StandardInput:
-    """Standard input in place of a file (`InputBytes`); how long it is nobody knows."""
+    """Standard input in place of a file (`InputBytes`); its length is unknown."""
 
     path = Path("standard input")
     size = 0

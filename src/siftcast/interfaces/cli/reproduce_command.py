@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Paper = Literal["kyra", "lookup-reuse", "clustering"]
 
 

@@ -9,12 +9,14 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.serve_example import EXAMPLE
 from siftcast.interfaces.cli.terminal import out
@@ -24,14 +26,16 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.node.configuration import ConfigurationFile
     from siftcast.runtimes.live.node.node import Node
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-
 
 def serve(
     *,
     config: Path | None = None,
     listen: str | None = None,
     data: Path | None = None,
+    join: Annotated[list[str] | None, Parameter(negative="")] = None,
+    name: str | None = None,
+    advertise: str | None = None,
+    network: str | None = None,
     listen_fd: Annotated[int | None, Parameter(show=False)] = None,
     until_input_ends: Annotated[bool, Parameter(show=False)] = False,
     example: Flag = False,
@@ -42,6 +46,8 @@ def serve(
 
     Example: siftcast serve --config node.toml
 
+    Example: siftcast serve --join 127.0.0.1:7007 --name second --listen 127.0.0.1:0
+
     Parameters
     ----------
     config
@@ -50,6 +56,15 @@ def serve(
         Where to listen, as in 127.0.0.1:7010; port 0 takes any that is free. A configuration names its own.
     data
         A folder for what must survive a crash: durable events and subscriptions. A configuration names its own.
+    join
+        A node of a network to join, as in 127.0.0.1:7007; several are tried in turn. The scheme and all else that the
+        nodes agree on comes from there.
+    name
+        What people call the node; its own in the network. A configuration names its own.
+    advertise
+        Where other nodes call this one, if that is not where it listens. A configuration names its own.
+    network
+        What the network that is joined must be called.
     listen_fd
         A listening socket that whoever started the node has opened.
     until_input_ends
@@ -61,37 +76,48 @@ def serve(
         out().print(Text(EXAMPLE), end="", soft_wrap=True)
         return OK
 
+    from siftcast.runtimes.live.errors import LEFT
     from siftcast.runtimes.live.node.configuration import load_configuration
     from siftcast.runtimes.live.node.descriptors import raise_limit
     from siftcast.runtimes.live.node.node import run
 
-    file = _alone(listen, data) if config is None else load_configuration(config)
+    keys = {"listen": listen, "data": None if data is None else str(data.absolute()), "name": name}
+    keys["advertise"] = advertise
+    file = _alone(keys, join, network) if config is None else load_configuration(config)
     if config is not None:
-        for option, key, given in (("--data", "data", data), ("--listen", "listen", listen)):
+        for key, given in keys.items():
             if given is not None:
-                raise DataError(f"{config} says it already; leave out {option}, or write it as {key} in its [node]")
+                raise DataError(f"{config} says it already; leave out --{key}, or write it as {key} in its [node]")
+        if join or network is not None:
+            raise DataError(f"{config} says it already; leave out --join and --network, or write them in its [join]")
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
     raise_limit()
-    run(_serve(file, listener, until_input_ends))
+    if run(_serve(file, listener, until_input_ends)):
+        out().print(Text(LEFT), soft_wrap=True)
     _leave_kernels()
     return OK
 
 
-def _alone(listen: str | None, data: Path | None) -> ConfigurationFile:
-    """The configuration of a node without a file."""
+def _alone(keys: Mapping[str, str | None], join: list[str] | None, network: str | None) -> ConfigurationFile:
+    """The configuration of a node without a file, which has these keys in its [node], and may join a network."""
     from siftcast.runtimes.live.errors import ConfigurationError
     from siftcast.runtimes.live.node.configuration import parse_configuration
 
-    keys = {"listen": listen, "data": None if data is None else str(data.absolute())}
+    if network is not None and not join:
+        raise DataError("--network is for a node that joins one; name a node of it with --join HOST:PORT")
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None]  # as TOML has it
+    if join:
+        lines.append(f"[join]\nseeds = {json.dumps(join)}\n")
+        lines += [] if network is None else [f"network = {json.dumps(network)}\n"]
     try:
         return parse_configuration("[node]\n" + "".join(lines))
     except ConfigurationError as error:
         remedy = f"; {error.remedy} (in a file: siftcast serve --example prints one)" if error.remedy else ""
-        raise DataError(f"--{error.key.removeprefix('node.')}: {error.problem}{remedy}") from None
+        option = {"join.seeds": "join"}.get(error.key, error.key.rpartition(".")[2].partition("[")[0])
+        raise DataError(f"--{option}: {error.problem}{remedy}") from None
 
 
-async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_input_ends: bool) -> None:
+async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_input_ends: bool) -> bool:
     from siftcast.runtimes.live.node.node import serve as serve_node
 
     stop = asyncio.Event()
@@ -100,7 +126,7 @@ async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_
         loop.add_signal_handler(number, stop.set)
     if until_input_ends:
         loop.add_reader(sys.stdin.fileno(), _look_at_input, stop)
-    await serve_node(file, stop, listener=listener, ready=_say_ready)
+    return await serve_node(file, stop, listener=listener, ready=_say_ready)
 
 
 def _leave_kernels() -> None:

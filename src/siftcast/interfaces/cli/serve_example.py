@@ -1,4 +1,4 @@
-"""The configuration that `siftcast serve --example` prints: every table, with what may stand in it."""
+"""The configuration that `siftcast serve --example` prints: every table, with what it may contain."""
 
 EXAMPLE = """\
 # A node. Run it:  siftcast serve --config node.toml
@@ -8,6 +8,7 @@ EXAMPLE = """\
 name = "node"                   # letters, digits, '-' and '_'
 # id = 4729581942038695057      # who it is; left out: as its data folder says, or drawn when it first starts
 listen = "127.0.0.1:7007"       # port 0: one that is free
+# advertise = "host:7007"       # where other nodes call it; left out: where it listens
 allow_remote = false            # true to listen where other machines can reach it; needs principals and [tls]
 # data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives
 # token_file = "node.token"     # how this node tells other nodes who it is; needed where there are principals
@@ -53,6 +54,10 @@ scheme = "filter-based"         # siftcast schemes lists them, with their option
 # region = "here"               # nodes of one region are near each other
 # id = 4729581942038695057      # who it is; left out: it follows from the names of network and node
 
+# [join]                        # in place of a list: join a network through nodes that are in it
+# seeds = ["127.0.0.1:7007"]
+# network = "siftcast"          # what it must be called; left out: any
+
 # [tls]                         # left out: nothing is encrypted
 # certificate = "node.pem"      # this node's certificate, and those up to its authority
 # key = "node.key"              # not encrypted
@@ -64,6 +69,7 @@ scheme = "filter-based"         # siftcast schemes lists them, with their option
 # publish = "price > 0"         # may publish what matches; left out: nothing
 # subscribe = "symbol = 'IBM'"  # may subscribe within this; left out: nothing
 # see = false                   # may see what others subscribe to, dry runs and traces
+# operate = false               # may have the node leave its network, and others forgotten
 # node = false                  # is another node, of this name
 # [principal.limits]            # its own in place of those in [limits]: connections_max, subscriptions_max,
 # durable_names_max = 10        # filters_length_max, event_id_length_max, durable_names_max, policy_…

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.simulate_example import EXAMPLE
 from siftcast.interfaces.cli.terminal import err, out
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from siftcast.runtimes.sim.scenario_run import ScenarioRun
     from siftcast.runtimes.sim.verdicts import Line, Verdict
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _STORIES = 3
 
 
@@ -29,6 +31,8 @@ def simulate(
     /,
     *,
     seed: int = 0,
+    seeds: Annotated[int, Parameter(validator=Number(gte=1))] | None = None,
+    results: Path | None = None,
     trace: Path | None = None,
     svg: Path | None = None,
     event: str | None = None,
@@ -40,7 +44,10 @@ def simulate(
     Shows what was delivered and what it cost; exit status 1 if something the scenario asks for does not hold, or could
     not be judged because nothing was there to be judged. Then prints the command that replays the run.
 
+    With --seeds, runs it under so many seeds, counted from --seed, each as a Spark task, and shows what each came to.
+
     Example: siftcast simulate scenario.toml --seed 7 --svg network.svg
+    Example: siftcast simulate scenario.toml --seeds 20
 
     Parameters
     ----------
@@ -48,6 +55,10 @@ def simulate(
         A TOML file; --example prints one to start with.
     seed
         Decides everything that is random.
+    seeds
+        How many seeds to try, on all cores.
+    results
+        A folder to keep results of --seeds in: what is finished there is not run again.
     trace
         A folder to write the trace to, as Parquet.
     svg
@@ -64,6 +75,13 @@ def simulate(
         return OK
     if scenario is None:
         raise DataError("which scenario? Name a file; siftcast simulate --example > scenario.toml makes one")
+
+    if seeds is not None:
+        if trace is not None or svg is not None or event is not None:
+            raise DataError("--trace, --svg and --event are about one run; give them with --seed, without --seeds")
+        return _sweep(scenario, range(seed, seed + seeds), results, quiet=quiet)
+    if results is not None:
+        raise DataError("--results keeps what --seeds found; say how many seeds")
 
     from siftcast.runtimes.sim.scenario import load_scenario
     from siftcast.runtimes.sim.scenario_run import prepare
@@ -85,6 +103,33 @@ def simulate(
     if not verdict.ok:
         _show_failure(verdict, _replay(verdict, scenario, seed))
     return OK if verdict.ok else REJECTED
+
+
+def _sweep(scenario: Path, seeds: range, results: Path | None, *, quiet: bool) -> int:
+    from siftcast.experiments.seeds import sweep_seeds
+
+    with TemporaryDirectory() as scratch:
+        found = sweep_seeds(scenario, seeds, results if results is not None else scratch)
+    unsound = [each for each in found if each.outcome != "passed"]
+    if not quiet or unsound:
+        table = Table(box=None, pad_edge=False)
+        for heading in ("seed", "outcome", "required", "faults", "delay, ms", "at most", "steps", "failed"):
+            table.add_column(heading, justify="left" if heading in ("outcome", "failed") else "right")
+        for each in found:
+            numbers = (
+                f"{each.required:,}",
+                f"{each.faults:,}",
+                f"{each.delay_ms_mean:,.1f}",
+                f"{each.delay_ms_max:,.1f}",
+            )
+            table.add_row(str(each.seed), each.outcome, *numbers, f"{each.steps:,}", ", ".join(each.failed))
+        out().print(table)
+        out().print(Text(f"{len(found) - len(unsound):,} of {len(found):,} seeds passed"))
+    if not unsound:
+        return OK
+    replay = f"siftcast simulate {shlex.quote(str(scenario))} --seed {unsound[0].seed}"
+    err().print(Text.assemble("replay: ", (replay, "cyan")), soft_wrap=True)
+    return REJECTED
 
 
 def _run_with_progress(run: ScenarioRun, *, show: bool) -> None:

@@ -1,4 +1,4 @@
-"""The scenario that `siftcast simulate --example` prints: every table, with what may stand in it."""
+"""The scenario that `siftcast simulate --example` prints: every table, with what it may contain."""
 
 EXAMPLE = """\
 # A scenario: what is simulated, what happens meanwhile, and what must hold.
@@ -34,6 +34,19 @@ interval_ms = 20.0              # between two publications
 [workload.options]
 values = 100
 interest_rate = 0.1
+
+# delay_ms_max = [50, 2000]     # in [workload]: how late an event may come to a subscription
+# advertise = "ranges"          # in [workload]: what publishers say they publish, in schemes that ask for it
+
+# [costs]                       # how long servers are busy; what comes meanwhile waits
+# message_ms = 0.1
+# match_ms = 0.5
+
+# [churn]                       # servers that come and go by themselves
+# absent = 5                    # come later
+# arrivals_per_s = 1.0
+# crashes_per_s = 0.2
+# down_ms = 500
 
 [faults]                        # of every message and node
 loss = 0.0

@@ -7,29 +7,39 @@ from __future__ import annotations
 
 import json as jsonlib
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from siftcast.interfaces.cli.options import (
+    ColumnTypesFile,
+    EventFiles,
+    EventFormat,
+    Flag,
+    JsonSummary,
+    LenientFilters,
+    Master,
+    OutputFormat,
+    Quiet,
+    SubscriptionFiles,
+    SubscriptionFormat,
+)
 from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.spark_running import check_inputs, check_outputs, start_session
 from siftcast.interfaces.cli.terminal import facts, out
-from siftcast.model import ClusteringError, DataError, Schema
+from siftcast.model import ClusteringError, Schema
 
 if TYPE_CHECKING:
     from siftcast.planning.clustering import FalsePositives
     from siftcast.spark.clustering import ClusteredSubscriptions
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-OutputFormat = Literal["parquet", "json", "csv", "orc"]
-
 
 def cluster(
     *,
-    events: str,
-    subscriptions: str,
+    events: EventFiles,
+    subscriptions: SubscriptionFiles,
     clusters: Annotated[int, Parameter(name=["--clusters", "-k"])],
     output: str,
     method: Literal["rassoc", "ncut"] = "rassoc",
@@ -41,16 +51,16 @@ def cluster(
     similarity: Literal["jaccard", "dice", "simpson", "russell", "simple_matching"] = "jaccard",
     order_by: str | None = None,
     judge: str | None = None,
-    format: str | None = None,
-    subscriptions_format: str | None = None,
+    format: EventFormat = None,
+    subscriptions_format: SubscriptionFormat = None,
     output_format: OutputFormat = "parquet",
-    schema: Path | None = None,
+    schema: ColumnTypesFile = None,
     seed: int = 0,
-    lenient: Flag = False,
-    master: str | None = None,
+    lenient: LenientFilters = False,
+    master: Master = None,
     force: Flag = False,
-    quiet: Flag = False,
-    json: Flag = False,
+    quiet: Quiet = False,
+    json: JsonSummary = False,
 ) -> int:
     """Group subscriptions that receive the same events, and say what it saves.
 
@@ -64,10 +74,6 @@ def cluster(
 
     Parameters
     ----------
-    events
-        Events: a file, a folder or a pattern; .jsonl, .csv (with a header), .parquet or .orc.
-    subscriptions
-        Subscriptions in the same formats, with the columns id and filter.
     clusters
         How many clusters at most.
     output
@@ -93,33 +99,21 @@ def cluster(
         The column that says which events are newer; by default event_id, time or timestamp.
     judge
         Other events to count messages for; by default the same ones.
-    format
-        The format of the events, where their name does not say it; any that Spark knows.
-    subscriptions_format
-        The format of the subscriptions, likewise.
     output_format
         The format of the result.
-    schema
-        A TOML file with the types of the attributes. Without it they are those of the file, or guessed.
     seed
         The seed of everything random.
-    lenient
-        Take also filters that no event can answer: of columns that are not there, or of other types.
-    master
-        Where to run: local[4], spark://host:7077. By default all cores of this machine.
     force
         Replace what is in the output folder.
-    quiet
-        Say nothing unless something is wrong.
-    json
-        Print the summary as one line of JSON.
     """
-    _check_paths(events, subscriptions, judge, output, force)
+    check_outputs(output, force=force)
+    check_inputs(events, subscriptions, judge)
     from siftcast import spark as ss
     from siftcast.interfaces.cli.spark_progress import show_spark_progress
-    from siftcast.interfaces.cli.spark_running import check_columns, start_session
     from siftcast.planning.clustering import SubscriptionClusters
     from siftcast.spark.clustering import cluster_compiled
+    from siftcast.spark.intake import read_declared_events
+    from siftcast.spark.stream_output import options_of
 
     template = SubscriptionClusters(
         clusters,
@@ -136,9 +130,7 @@ def cluster(
     started = perf_counter()
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")
-        if types is not None and not lenient:
-            check_columns(spark, events, format, types)
-        read = ss.read_events(events, format, types, spark=spark)
+        read = read_declared_events(events, format, types, strict=not lenient, spark=spark)
         judged = read if judge is None else ss.read_events(judge, format, types, spark=spark)
         wanted = ss.read_subscriptions(subscriptions, subscriptions_format, spark=spark)
         compiled = ss.compile_subscriptions(wanted.good, events=None if lenient else read.good, schema=types)
@@ -147,7 +139,7 @@ def cluster(
         say("counting messages")
         cost = _costs(judged.good, compiled, found, seed)
         say("writing")
-        found.table.coalesce(1).write.format(output_format).options(**_options(output_format)).save(
+        found.table.coalesce(1).write.format(output_format).options(**options_of(output_format)).save(
             output, mode="overwrite" if force else "error"
         )
         refused = read.rejected.count() + wanted.rejected.count() + len(compiled.rejections)
@@ -230,16 +222,3 @@ def _landmarks(text: str | None) -> float | int | None:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise ClusteringError(f"landmarks are a share such as 0.25 or a number such as 200, not {text!r}") from None
-
-
-def _options(format: str) -> dict[str, str]:
-    return {"header": "true"} if format == "csv" else {}
-
-
-def _check_paths(events: str, subscriptions: str, judge: str | None, output: str, force: bool) -> None:
-    """Finds mistakes before Spark is started, as far as the paths are of this machine."""
-    if "://" not in output and not force and Path(output).exists():
-        raise DataError(f"{output}: exists; name another folder, or add --force to replace it")
-    for path in filter(None, (events, subscriptions, judge)):
-        if "://" not in path and not any(sign in path for sign in "*?[{") and not Path(path).exists():
-            raise DataError(f"{path}: there is no such file or folder")

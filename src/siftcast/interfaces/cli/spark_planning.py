@@ -17,31 +17,31 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import EventFiles, LenientSchema, Master, Quiet, SubscriptionFiles, Weight
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.spark_running import check_columns, start_session
+from siftcast.interfaces.cli.spark_running import check_inputs, start_session
 from siftcast.interfaces.cli.terminal import bar, facts, out
-from siftcast.model import DataError, Schema
+from siftcast.model import Schema
 
 if TYPE_CHECKING:
     from siftcast.space import Partition
     from siftcast.spark.statistics import Statistics
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Names = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 _CELLS_SHOWN = 8
 
 
 def statistics(
     *,
-    events: str,
-    subscriptions: str,
+    events: EventFiles,
+    subscriptions: SubscriptionFiles,
     schema: Path,
     attributes: Names = (),
-    weight: str | None = None,
+    weight: Weight = None,
     output: Path | None = None,
-    lenient: Flag = False,
-    master: str | None = None,
-    quiet: Flag = False,
+    lenient: LenientSchema = False,
+    master: Master = None,
+    quiet: Quiet = False,
 ) -> int:
     """Measure events and subscriptions: each attribute, and each cell of the content space.
 
@@ -51,24 +51,12 @@ def statistics(
 
     Parameters
     ----------
-    events
-        Events: a file, a folder or a pattern; .jsonl, .csv (with a header), .parquet or .orc.
-    subscriptions
-        Subscriptions in the same formats, with the columns id and filter.
     schema
         A TOML file with the attributes; those with a domain are the axes of the content space.
     attributes
         Look at the cells of these attributes only; may be given more than once.
-    weight
-        A column of the events that says what each costs, such as its size; without it all cost the same.
     output
         Where to write both tables, as one JSON file.
-    lenient
-        Go on also where the events lack attributes of the schema, which are then null, or have them of other types.
-    master
-        Where to run: local[4], spark://host:7077. By default all cores of this machine.
-    quiet
-        Say nothing unless something is wrong.
     """
     from siftcast.spark.statistics import statistics as measure
 
@@ -92,17 +80,17 @@ def statistics(
 
 def partition(
     *,
-    events: str,
-    subscriptions: str,
+    events: EventFiles,
+    subscriptions: SubscriptionFiles,
     schema: Path,
     zones: int = 20,
     alpha: float = 0.6101,
     attributes: Names = (),
-    weight: str | None = None,
+    weight: Weight = None,
     output: Path | None = None,
-    lenient: Flag = False,
-    master: str | None = None,
-    quiet: Flag = False,
+    lenient: LenientSchema = False,
+    master: Master = None,
+    quiet: Quiet = False,
 ) -> int:
     """Cut the content space into contiguous zones of balanced load, and say why these.
 
@@ -112,10 +100,6 @@ def partition(
 
     Parameters
     ----------
-    events
-        Events: a file, a folder or a pattern; .jsonl, .csv (with a header), .parquet or .orc.
-    subscriptions
-        Subscriptions in the same formats, with the columns id and filter.
     schema
         A TOML file with the attributes; those with a domain can be cut.
     zones
@@ -124,16 +108,8 @@ def partition(
         How load grows with popularity: 0 counts events only, 1 every match; 0.6101 is a tree of brokers.
     attributes
         Cut these attributes only; may be given more than once. Without it the best are chosen.
-    weight
-        A column of the events that says what each costs, such as its size; without it all cost the same.
     output
         Where to write the zones, as a JSON file.
-    lenient
-        Go on also where the events lack attributes of the schema, which are then null, or have them of other types.
-    master
-        Where to run: local[4], spark://host:7077. By default all cores of this machine.
-    quiet
-        Say nothing unless something is wrong.
     """
     from siftcast.spark.partition import partition as cut
     from siftcast.spark.statistics import statistics as measure
@@ -170,21 +146,18 @@ def _inputs(
     events: str, subscriptions: str, schema: Schema, weight: str | None, master: str | None, quiet: bool, lenient: bool
 ) -> Iterator[_Inputs]:
     """Both tables as Spark reads them, and how many lines could not be read."""
-    for path in (events, subscriptions):
-        if "://" not in path and not any(sign in path for sign in "*?[{") and not Path(path).exists():
-            raise DataError(f"{path}: there is no such file or folder")
+    check_inputs(events, subscriptions)
     from siftcast import spark as ss
     from siftcast.interfaces.cli.spark_progress import show_spark_progress
+    from siftcast.spark.intake import read_declared_events
 
     spark = start_session(master, shown=not quiet)
-    types = ss.spark_type(schema)
-    if weight is not None and weight not in types.names:
-        types = types.add(weight, "double")
     with show_spark_progress(spark, enabled=not quiet) as say, ss.short_errors():
         say("reading")
-        if not lenient:
-            check_columns(spark, events, None, schema, weight)
-        read = ss.read_events(events, schema=types, spark=spark), ss.read_subscriptions(subscriptions, spark=spark)
+        read = (
+            read_declared_events(events, None, schema, weight=weight, strict=not lenient, spark=spark),
+            ss.read_subscriptions(subscriptions, spark=spark),
+        )
         yield _Inputs(read[0].good, read[1].good, lambda: sum(each.rejected.count() for each in read), say)
 
 

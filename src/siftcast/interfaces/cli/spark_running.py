@@ -1,8 +1,9 @@
-"""How commands run on Spark: what the session uses is said in a line, and Ctrl-C ends a job cleanly.
+"""How commands run on Spark: paths are checked before it starts, one line says what the session uses, and Ctrl-C ends a
+job cleanly.
 
-PySpark answers Ctrl-C from within the call that waits for the JVM, through the same connection, which prints a stack or
-two and leaves half a result behind. Here a thread waits for the JVM instead: the main thread takes the signal, tells
-Spark to cancel, and lets it put away what it had begun. Importing this module does not import Spark.
+PySpark answers Ctrl-C from within the call that waits for the JVM, through the same connection, which prints a stack
+trace or two and leaves half a result behind. Here a thread waits for the JVM instead: the main thread takes the
+signal, tells Spark to cancel, and lets it clean up what it had begun. Importing this module does not import Spark.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
 from siftcast.interfaces.cli.terminal import err
-from siftcast.model import Columns, DataError, Schema
-from siftcast.model.columns import did_you_mean
+from siftcast.model import DataError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -35,19 +36,29 @@ def start_session(master: str | None, *, shown: bool) -> SparkSession:
         return ss.session(master=master)
 
 
-def check_columns(
-    spark: SparkSession, events: str, format: str | None, schema: Schema, weight: str | None = None
-) -> None:
-    """Raises DataError where files lack a column of the schema: read with it, they would have it, all nulls."""
-    from siftcast import spark as ss
-    from siftcast.spark.schema_check import check_declared
+def check_inputs(*paths: str | None) -> None:
+    """Raises DataError where one of the inputs is not there, as far as paths are of this machine; None is no input."""
+    for path in paths:
+        if path is not None and _is_here(path) and not Path(path).exists():
+            raise DataError(f"{path}: there is no such file or folder")
 
-    there = Columns.of(ss.read_events(events, format, schema=ss.spark_type(Schema([])), spark=spark).good)
-    if not there:
-        return  # files without a line have no columns to compare with
-    check_declared(there, schema, kinds=False)  # texts become what the schema says
-    if weight is not None and weight not in there:
-        raise DataError(f"the events have no column '{weight}' to take weights from{did_you_mean(weight, there)}")
+
+def check_folder(path: str) -> None:
+    """Raises DataError unless this is a folder, as far as the path is of this machine."""
+    if _is_here(path) and not Path(path).is_dir():
+        raise DataError(f"{path}: there is no such folder")
+
+
+def check_outputs(*folders: str, force: bool) -> None:
+    """Raises DataError where a result would be written over another, unless that is wanted."""
+    for folder in folders:
+        if "://" not in folder and not force and Path(folder).exists():
+            raise DataError(f"{folder}: exists; name another folder, or add --force to replace it")
+
+
+def _is_here(path: str) -> bool:
+    """Whether this is one path of this machine: not of a store elsewhere, and no pattern of Spark's."""
+    return "://" not in path and not any(sign in path for sign in "*?[{")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """`siftcast spark stream`: events that come in as files, against subscriptions that change meanwhile.
 
-Ctrl-C ends it after the micro-batch that is being run; a second one ends it at once. PySpark's own answer to Ctrl-C is
-to cancel what runs, which would leave the micro-batch to be done again and an error on the screen, so it is replaced
+Ctrl-C ends it after the current micro-batch; a second one ends it at once. PySpark's own answer to Ctrl-C is to
+cancel what runs, which would leave the micro-batch to be done again and an error on the screen, so it is replaced
 while the stream runs. Importing this module does not import Spark.
 """
 
@@ -11,22 +11,21 @@ from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from cyclopts import Parameter
 from rich.live import Live
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Engine, Flag, JsonSummary, LenientFilters, Master, OutputFormat, Quiet
 from siftcast.interfaces.cli.outcome import OK, REJECTED
-from siftcast.interfaces.cli.spark_running import on_interrupt, start_session
+from siftcast.interfaces.cli.spark_running import check_folder, on_interrupt, start_session
 from siftcast.interfaces.cli.terminal import err, facts, out
-from siftcast.model import DataError, Schema
+from siftcast.model import Schema
 
 if TYPE_CHECKING:
     from siftcast.spark import StreamProgress, StreamQuery
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _LOOK_S = 0.25
 
 
@@ -40,17 +39,17 @@ def stream(
     mode: Literal["pairs", "lists"] = "pairs",
     format: str | None = None,
     subscriptions_format: str | None = None,
-    output_format: Literal["parquet", "json", "csv", "orc"] = "parquet",
+    output_format: OutputFormat = "parquet",
     schema: Path | None = None,
-    engine: str = "auto",
-    lenient: Flag = False,
+    engine: Engine = "auto",
+    lenient: LenientFilters = False,
     every: str | None = None,
     files_per_batch: int | None = None,
     dead_letters: Path | None = None,
-    master: str | None = None,
+    master: Master = None,
     once: Flag = False,
-    quiet: Flag = False,
-    json: Flag = False,
+    quiet: Quiet = False,
+    json: JsonSummary = False,
 ) -> int:
     """Match events as they come in, with subscriptions that change meanwhile; each event exactly once.
 
@@ -83,27 +82,16 @@ def stream(
         The format of the results.
     schema
         A TOML file with the types of the attributes, against which filters are checked.
-    engine
-        The matching engine.
-    lenient
-        Take also filters that no event can answer: of columns that are not there, or of other types.
     every
         How often to look for events, as in "10 seconds"; by default as soon as the last ones are done.
     files_per_batch
         At most how many files to take at once; the fewer, the sooner changes of subscriptions take effect.
     dead_letters
         The folder for the rows that were refused, instead of OUTPUT/_dead_letters.
-    master
-        Where to run: local[4], spark://host:7077. By default all cores of this machine.
     once
         Match what is there now, and end.
-    quiet
-        Say nothing unless something is wrong.
-    json
-        Print the summary as one line of JSON.
     """
-    if "://" not in events and not any(sign in events for sign in "*?[{") and not Path(events).is_dir():
-        raise DataError(f"{events}: there is no such folder")
+    check_folder(events)
     from siftcast import spark as ss
 
     spark = start_session(master, shown=not quiet)

@@ -1,4 +1,4 @@
-"""`siftcast subscribe` prints events as they come, `siftcast subscriptions` what a node has."""
+"""`siftcast subscribe`: prints events as they come."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
-from rich.table import Table
 from rich.text import Text
 
 from siftcast.interfaces.cli.caller import call_node, node_at
+from siftcast.interfaces.cli.options import Authorities, Flag, Node
 from siftcast.interfaces.cli.outcome import OK
-from siftcast.interfaces.cli.terminal import err, facts, out, shorten
+from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Filter, Subscription, SubscriptionError
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.client.bus import Bus
-    from siftcast.runtimes.live.client.durable_inbox import DeadLetter
     from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def subscribe(
@@ -33,10 +30,10 @@ def subscribe(
     /,
     *,
     filters: Path | None = None,
-    at: str | None = None,
+    at: Node = None,
     count: int | None = None,
     token: str | None = None,
-    authorities: Path | None = None,
+    authorities: Authorities = None,
     durable: str | None = None,
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     envelope: Flag = False,
@@ -57,14 +54,10 @@ def subscribe(
     filters
         A file with many filters instead: .jsonl, .csv or .parquet with the fields id and filter, each also with .gz.
         Each event that satisfies any of them is printed once, as {"matched": [their ids], "attributes": {…}}.
-    at
-        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
     count
         Stop after so many events; without it, on Ctrl-C. With --durable, 0 makes the subscription and prints nothing.
     token
         Says who subscribes; SIFTCAST_TOKEN in the environment does too, and is seen by fewer.
-    authorities
-        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     durable
         The name of a subscription that outlives this command, at a node that has a data folder.
     from_
@@ -175,82 +168,3 @@ def _shown(event: ReceivedEvent, *, envelope: bool, position: bool) -> Mapping[s
     if envelope and position:
         facts_of_it["position"] = event.position
     return facts_of_it
-
-
-def subscriptions(
-    *,
-    at: str | None = None,
-    token: str | None = None,
-    authorities: Path | None = None,
-    dead_letters: str | None = None,
-    end: str | None = None,
-    json: Flag = False,
-) -> int:
-    """Show what a node has: who subscribes to what, its peers, and what it has done.
-
-    Example: siftcast subscriptions --at siftcast://127.0.0.1:7007
-
-    Parameters
-    ----------
-    at
-        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
-    token
-        Says who asks; its principal needs see = true, but for durable subscriptions of its own.
-    authorities
-        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
-    dead_letters
-        Print, one JSON object a line, what the durable subscription of this name refused too often, with the reasons.
-    end
-        End the durable subscription of this name, with all it holds.
-    json
-        Print everything as one line of JSON.
-    """
-    from siftcast.runtimes.live.node.node import run
-
-    async def ask() -> dict[str, Any]:
-        async with call_node(node_at(at), "siftcast subscriptions", token=token, authorities=authorities) as bus:
-            return await bus.describe()
-
-    async def ask_about(name: str) -> list[DeadLetter]:
-        async with call_node(node_at(at), "siftcast subscriptions", token=token, authorities=authorities) as bus:
-            if end is None:
-                return await bus.dead_letters(name)
-            await bus.end_durable(name)
-            return []
-
-    if dead_letters is not None and end is not None:
-        raise SubscriptionError("read dead letters before the subscription is ended: one of both at a time")
-    if dead_letters is not None or end is not None:
-        for letter in run(ask_about(end or dead_letters or "")):
-            facts_of_letter = {"reason": letter.reason, "refusals": letter.refusals, "position": letter.position}
-            shown = {**facts_of_letter, "id": letter.event.id, "attributes": letter.event.attributes}
-            sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
-        return OK
-    described: dict[str, Any] = run(ask())
-    console = out()
-    if json:
-        console.print(Text(msgspec.json.encode(described).decode()), soft_wrap=True)
-        return OK
-    rows = described.pop("subscriptions")
-    state = described.pop("state")
-    lines = [(name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in described.items()]
-    lines.append(("routing entries", str(state.get("entries", 0))))
-    counts = ("relays_waiting", "events_parked")
-    lines += [(name.replace("_", " "), str(state[name])) for name in counts if name in state]
-    lines += [("makes no progress", _stalled(each)) for each in state.get("stalled", ())]
-    console.print(facts(lines))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("client", "address", "filter", "dropped", "durable", "waiting"):
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        cells = [row["client"], row["address"], shorten(row["filter"], 80), str(row["dropped"])]
-        cells += [row.get("durable", ""), str(row.get("waiting", ""))]
-        table.add_row(*map(Text, cells))
-    console.print(table if rows else Text("no subscriptions", "dim"))
-    return OK
-
-
-def _stalled(facts_of_it: dict[str, Any]) -> str:
-    """Something that does not go on although nothing keeps it, with its age."""
-    more = ", ".join(f"{name} {value}" for name, value in facts_of_it.items() if name not in ("what", "age_s"))
-    return f"{facts_of_it['what']} for {facts_of_it['age_s']:.0f} s" + (f" ({more})" if more else "")

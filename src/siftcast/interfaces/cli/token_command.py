@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 from rich.text import Text
 
+from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Filter
 
 token_app = App(name="token", help="Make tokens, which say who may do what at a node.")
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 @token_app.command
@@ -25,6 +24,7 @@ def new(
     publish: str | None = None,
     subscribe: str | None = None,
     see: Flag = False,
+    operate: Flag = False,
     node: Flag = False,
 ) -> int:
     """Print a new token, and the table to put into the configuration of every node that shall know it.
@@ -43,6 +43,8 @@ def new(
         Within what they may subscribe, a filter; TRUE for anything, left out for nothing.
     see
         They may see what others subscribe to, dry runs and traces.
+    operate
+        They may have a node leave its network, and have others forgotten.
     node
         It is for another node of the network, of this name.
     """
@@ -50,14 +52,14 @@ def new(
 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
         raise DataError(f"'{name}' is no name; names are letters, digits, '-' and '_', at most 63")
-    if node and (publish is not None or subscribe is not None or see):
-        raise DataError("a node has no rights of clients; leave out --publish, --subscribe and --see")
+    if node and (publish is not None or subscribe is not None or see or operate):
+        raise DataError("a node has no rights of clients; leave out --publish, --subscribe, --see and --operate")
     token = new_token()
     lines = ["[[principal]]", f'name = "{name}"', f'token_hash = "{hash_token(token)}"']
     for key, text in (("publish", publish), ("subscribe", subscribe)):
         if text is not None:
             lines.append(f"{key} = {_quoted(str(Filter.parse(text)))}")
-    lines += [f"{key} = true" for key, said in (("see", see), ("node", node)) if said]
+    lines += [f"{key} = true" for key, said in (("see", see), ("operate", operate), ("node", node)) if said]
     err().print(Text("The token, which is shown once (commands read it from SIFTCAST_TOKEN):", "dim"), soft_wrap=True)
     sys.stdout.write(f"{token}\n\n")
     sys.stdout.flush()

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-from cyclopts import Parameter
 from rich.text import Text
 
 from siftcast.interfaces.cli.caller import call_node, node_at
+from siftcast.interfaces.cli.options import Authorities, JsonAnswer
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out, shorten
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.event_trace import EventTrace
     from siftcast.runtimes.live.reach import Reach, Reached
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def trace(
@@ -29,8 +26,8 @@ def trace(
     *,
     at: str | None = None,
     token: str | None = None,
-    authorities: Path | None = None,
-    json: Flag = False,
+    authorities: Authorities = None,
+    json: JsonAnswer = False,
 ) -> int:
     """Follow one event across the nodes: hop by hop, with times and the reason for each hop.
 
@@ -48,10 +45,6 @@ def trace(
         siftcast://127.0.0.1:7007.
     token
         Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs see = true.
-    authorities
-        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
-    json
-        Print everything as one line of JSON.
     """
     from siftcast.runtimes.live.node.node import run
 

@@ -3,7 +3,3 @@
 Read ``index`` for the idea, ``ordering`` for why few tiles are visited, ``packing`` for the memory layout and
 ``kernels`` for what happens to an event.
 """
-
-from .index import MISSING, TileIndex
-
-__all__ = ["MISSING", "TileIndex"]

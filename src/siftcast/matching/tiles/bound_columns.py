@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
 from siftcast.matching.contract import Bounds, Int64Array
-from siftcast.matching.tiles.columns import integer_keys, moment_keys, number_keys_of
-from siftcast.matching.tiles.index import MISSING
+from siftcast.matching.tiles.columns import reader_of
 from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Mask, number_key
+from siftcast.matching.tiles.ordering import MISSING
 from siftcast.matching.tiles.plans import Columns
 from siftcast.model.values import Kind
 
@@ -20,15 +19,9 @@ def bound_columns(bounds: Bounds, regular: Mask) -> Columns | None:
 
     Those are rows with a number too large to be decided by its key, and rows whose interval is empty.
     """
-    kind = bounds.lows.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    own, read = reader_of(bounds.lows.type)
+    if own is None or read is None:
         return _string_columns(bounds, regular)
-    if pa.types.is_boolean(kind):
-        own, read = Kind.BOOLEAN, integer_keys
-    elif pa.types.is_timestamp(kind):
-        own, read = Kind.TIMESTAMP, moment_keys
-    else:
-        own, read = Kind.NUMBER, number_keys_of
     lows, highs = read(bounds.lows), read(bounds.highs)
     if own is Kind.NUMBER:
         regular &= _exact(lows) & _exact(highs)

@@ -1,15 +1,15 @@
 """Filters as boxes: for each dimension at most one interval, ready to be rows of an index.
 
-A filter is a set of alternatives (`normal_form`), an alternative allows a set of intervals for each attribute, and
-a box takes one of them each: `a IN (1, 2) AND b > 0 OR c IS NULL` is three boxes. Past a budget the longest list of
-intervals stays together as a set. What intervals cannot say stays with the box: sets that keys must lie in, patterns
-that strings must match, and doubt, which only the filter itself can settle on the event.
+A filter is a set of alternatives (`normal_form`). An alternative allows a set of intervals per attribute, and a box
+takes one interval of each: `a IN (1, 2) AND b > 0 OR c IS NULL` is three boxes. Past a budget, the longest list of
+intervals stays together as a set. What intervals cannot express stays with the box: sets that keys must lie in,
+patterns that strings must match, and doubt, which only the filter itself can settle on the event.
 
 An attribute is a dimension, with arrays of its own for all rows of a segment. So a filter of very many attributes is
-found by a few of them, and then asked itself; otherwise thirty such filters would take half a minute to index.
+found by a few of them and then evaluated; otherwise thirty such filters would take half a minute to index.
 
 Subscriptions by the million share few templates. For a template that is a plain conjunction of comparisons, the
-way from literals to intervals is worked out once (`plan_of`) and then applied to columns of literals.
+path from literals to intervals is worked out once (`plan_of`) and then applied to columns of literals.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Demand = tuple[Path, LikePattern, bool]  # the string of an attribute must match
 
 @dataclass(slots=True)
 class Box:
-    """One interval or one set a dimension, patterns that strings must match, and whether doubt remains even then."""
+    """One interval or set per dimension, patterns that strings must match, and whether doubt remains even then."""
 
     sides: Sequence[Side]
     demands: Sequence[Demand] = ()

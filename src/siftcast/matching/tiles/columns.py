@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from siftcast.matching.contract import Int64Array
 from siftcast.matching.event_rows import cells_of
-from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.keys import PRESENCE, Dimension, Path, StringRanks, number_keys, plain_key
+from siftcast.matching.tiles.ordering import MISSING
 from siftcast.matching.tiles.residues import UNKNOWN, answers_for
 from siftcast.model.like import LikePattern
 from siftcast.model.values import Kind, kind_of, normalise
@@ -80,11 +80,10 @@ class KeyColumns:
             return np.asarray(array.is_valid()).astype(np.int64)
         if array is None or array.null_count == len(array):
             return None
-        reader = _reader(array.type)
-        if reader is None:
+        own, read = reader_of(array.type)
+        if own is None:
             return _cell_keys(array, kind)
-        own, read = reader
-        return read(array) if own is kind else None
+        return read(array) if own is kind and read is not None else None
 
     def answers(self, path: Path, pattern: LikePattern, start: int, stop: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """How a pattern comes out on the events from `start` to `stop`, tried once for each distinct string."""
@@ -117,25 +116,25 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _reader(kind: pa.DataType) -> tuple[Kind, Callable[[pa.Array], Int64Array | None]] | None:
-    """What kind of value a column type holds and how to read it; None where cells must be looked at one by one."""
+def reader_of(kind: pa.DataType) -> tuple[Kind | None, Callable[[pa.Array], Int64Array] | None]:
+    """The kind of value in a column and what reads its keys (strings have ranks); none if cells must be looked at."""
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        return Kind.NUMBER, number_keys_of
+        return Kind.NUMBER, _number_keys
     if pa.types.is_boolean(kind):
-        return Kind.BOOLEAN, integer_keys
+        return Kind.BOOLEAN, _boolean_keys
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return Kind.TIMESTAMP, moment_keys
+        return Kind.TIMESTAMP, _moment_keys
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return Kind.STRING, lambda array: None
-    return None
+        return Kind.STRING, None
+    return None, None
 
 
-def integer_keys(array: pa.Array) -> Int64Array:
+def _boolean_keys(array: pa.Array) -> Int64Array:
     """The keys of a column of booleans."""
     return _filled(array, array.cast(pa.int8()))
 
 
-def number_keys_of(array: pa.Array) -> Int64Array:
+def _number_keys(array: pa.Array) -> Int64Array:
     """The keys of a column of numbers."""
     values = array.to_numpy(zero_copy_only=False)
     if array.null_count and pa.types.is_integer(array.type) and values.dtype == object:
@@ -143,7 +142,7 @@ def number_keys_of(array: pa.Array) -> Int64Array:
     return number_keys(np.ascontiguousarray(values, np.float64))
 
 
-def moment_keys(array: pa.Array) -> Int64Array:
+def _moment_keys(array: pa.Array) -> Int64Array:
     """The keys of a column of timestamps or dates."""
     kind = array.type
     if pa.types.is_date(kind):
@@ -169,7 +168,7 @@ def _distinct_strings(array: pa.Array) -> Strings | None:
         encoded = array
     elif plain:
         encoded = array.dictionary_encode()
-    elif _reader(kind) is not None:
+    elif reader_of(kind)[0] is not None:
         return None
     else:
         cells = [normalise(cell) for cell in cells_of(array)]

@@ -1,4 +1,4 @@
-"""Small loops over results that NumPy has no words for: removing repeats, and joining segments' answers."""
+"""Small loops over results that NumPy has no function for: removing repeats, and joining segments' answers."""
 
 from __future__ import annotations
 

@@ -4,20 +4,20 @@
                                                                               remove ──▶ one bit
 
 Segments never change, so an addition cannot disturb a match; they are merged four at a time when there are four of
-like size, which touches each subscription about log₄ n times in its life. A removal clears a bit; a segment that is
-more than half dead is rebuilt at the next flush, so endless adding and removing does not grow. Plain filters
-(one box, decided) and general ones live in segments of their own, because only the latter need owners and
-verification (see `segment`).
+similar size, which touches each subscription about log₄ n times in its life. A removal clears a bit; a segment that
+is more than half dead is rebuilt at the next flush, so endless adding and removing does not grow. Plain filters (one
+box, decided) and general ones live in segments of their own, because only the latter need owners and verification
+(see `segment`).
 
-Whatever takes time is done beside what there is and then put in its place at once: a match in another thread sees all
-subscriptions, before or after, and an interrupted flush or merge leaves all as it was. Changes take a lock; matches do
-not, but for one that flushes.
+Anything that takes time is built beside the existing segments and then replaces them at once: a match in another
+thread sees all subscriptions, before or after, and an interrupted flush or merge changes nothing. Changes take a
+lock; matches do not, except one that flushes.
 
 An index needs kernels, which take ten seconds to compile on a machine that has never seen them. Until a thread has done
 so (`readiness`), rows wait without an index (`waiting_segment`); a batch waits for them.
 
-Matching costs the index's time for each segment (see `index`) plus 0.2 µs for each staged filter; there are at most
-STAGED_MAX of these, none after `settle`, and none in a batch large enough to pay for a flush.
+Matching costs the index's time per segment (see `index`) plus 0.2 µs per staged filter; there are at most STAGED_MAX
+of these, none after `settle`, and none in a batch large enough to pay for a flush.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from siftcast.model import Filter
 STAGED_MAX = 256
 STAGED_WORK_MAX = 20_000  # predicate calls of a batch below which building an index would take longer
 LISTED_ROWS = 4_096  # events whose matches are listed at once although only their number is asked for
-MERGE_AT = 4  # segments of like size before they become one
+MERGE_AT = 4  # segments of similar size before they become one
 _NOWHERE, _STAGED = -1, -2
 
 
@@ -232,7 +232,7 @@ class Tiles(Engine):
             if isinstance(waiting, WaitingSegment):
                 made, catch_up = waiting.indexed()
                 with self._changing:
-                    if self._parts[0].get(serial) is waiting:  # nobody else was faster
+                    if self._parts[0].get(serial) is waiting:  # no other thread was faster
                         if made is not None:
                             catch_up(made)
                         self._swap((serial,), [] if made is None or not made.live else [made])
@@ -263,7 +263,7 @@ class Tiles(Engine):
             self.__dict__.pop("exists", None)
 
     def _tidy(self) -> None:
-        """Merges segments of like size when there are enough, and rebuilds those that are mostly dead."""
+        """Merges segments of similar size when there are enough, and rebuilds those that are mostly dead."""
         for kind in (PlainSegment, GeneralSegment):
             segments = self._parts[0]
             levels: dict[int, list[int]] = {}

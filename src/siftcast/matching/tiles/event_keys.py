@@ -2,10 +2,10 @@
 
 Most attributes are numbers, and most events hold them as plain floats or ints. Those go as doubles into the very
 cells that later hold the keys, and the kernel that matches turns them into keys; the dimensions of numbers come
-first in a segment for that. Anything else takes the careful way through `normalise`.
+first in a segment for that reason. Anything else goes through `normalise`.
 
 Rejected: `operator.itemgetter` with a test of all types at once, which takes 0.35 µs longer for five attributes than
-code that is written out for them (`_asker_maker`), where matching itself takes 0.4.
+code generated for them (`_asker_maker`), where matching itself takes 0.4.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from siftcast.matching.contract import Attributes, Int64Array
-from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.keys import Dimension, Path, StringRanks, number_key, plain_key
+from siftcast.matching.tiles.ordering import MISSING
 from siftcast.model.values import Kind, kind_of, lookup, normalise
 
 _NAN, _INFINITY = float("nan"), float("inf")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """An event as kernels take it: the memory they read, and views of it for whoever writes."""
+    """An event as kernels take it: the memory they read, and views of it to write through."""
 
     cells: Int64Array  # what is asked of (kernels.QUESTION_*), the keys, and space to find the answer in
     keys: Int64Array

@@ -10,7 +10,7 @@ Being monotonous, fine codes are exact unless a key has the same one as an end o
 with the end of a step leaves no doubt even then; it is stored as the neighbouring step, which lies outside. So are open
 ends, and popular values, which are edges themselves.
 
-Rejected: quantiles for the lower byte (a search in megabytes of edges for each key of an event).
+Rejected: quantiles for the lower byte (a search in megabytes of edges per key of an event).
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 
 from siftcast.matching.compiling import kernel, piece
 
-from .ordering import EDGES_MAX, KEY_MAX, Codes, Entries, Int64Array
+from .ordering import EDGES_MAX, KEY_MAX, MISSING, Entries, EntryCodes, Int64Array
 from .visits import SUB_MAX
-
-KEY_MIN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +36,10 @@ class Cells:
     shifts: NDArray[np.uint8]
 
 
-def cells_of(entries: Entries, codes: Codes) -> Cells:
+def cells_of(entries: Entries, codes: EntryCodes) -> Cells:
     """The cells between the edges of every dimension."""
     shape = (entries.dims, EDGES_MAX + 1)
-    starts, lasts = np.full(shape, KEY_MIN, np.int64), np.full(shape, KEY_MAX, np.int64)
+    starts, lasts = np.full(shape, MISSING, np.int64), np.full(shape, KEY_MAX, np.int64)
     shifts = np.zeros(shape, np.uint8)
     for dim, edges in enumerate(codes.edges):
         part = slice(entries.begin[dim], entries.begin[dim + 1])
@@ -50,7 +48,7 @@ def cells_of(entries: Entries, codes: Codes) -> Cells:
             lasts[dim, : len(edges)] = edges - 1
             highs = entries.high[part]
             # Beyond the last edge keys have no end; steps are laid out up to the greatest end of an interval.
-            top = max(int(entries.low[part].max()), int(highs[highs < KEY_MAX].max(initial=KEY_MIN)))
+            top = max(int(entries.low[part].max()), int(highs[highs < KEY_MAX].max(initial=MISSING)))
             tops = np.append(lasts[dim, 1 : len(edges)], max(top, int(edges[-1])))
             spans = [int(top) - int(start) for top, start in zip(tops, edges, strict=True)]
             shifts[dim, 1 : len(edges) + 1] = [max(span.bit_length() - 8, 0) for span in spans]
@@ -88,7 +86,7 @@ def fill_ends(
         ends[i, 1] = high_fine(high[i], starts[d, last], lasts[d, last], last, np.int64(shifts[d, last]))
 
 
-def fine_ends(entries: Entries, codes: Codes, cells: Cells) -> NDArray[np.uint16]:
+def fine_ends(entries: Entries, codes: EntryCodes, cells: Cells) -> NDArray[np.uint16]:
     """The fine codes of both ends of each entry, moved by one where they leave no doubt."""
     ends = np.zeros((len(entries.dim), 2), np.uint16)
     fill_ends(

@@ -35,10 +35,10 @@ Answer = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 class GeneralSegment(IndexedSegment):
-    """Several rows a filter, some of them only candidates: codes are numbers of owners.
+    """Several rows per filter, some of them only candidates: codes are numbers of owners.
 
-    `undecided` maps the slots of filters that may have to be asked to the filters; the engine shares it. Another thread
-    may remove some of them at any time.
+    `undecided` maps the slots of filters that may have to be evaluated to the filters; the engine shares it. Another
+    thread may remove some of them at any time.
     """
 
     kind = "general"

@@ -45,12 +45,12 @@ from .visits import (
     VISITS_MAX,
     WORDS_AT_ONCE,
     WORDS_BYTES,
+    facets_begin,
     in_doubt,
     least_margin,
     part,
     row_bytes,
     settle,
-    slots_begin,
     tile_records,
     visit_tile,
 )
@@ -106,7 +106,7 @@ def list_hits(
             visits += expand_word(load_int64(masks + 8 * (GROUPS * tile + group)), 64 * group, visitors + 4 * visits)
         # Fewer visits touch too little of a tile to be worth reading all of it.
         step = LINE_BYTES if visits >= 64 else 0
-        fetch, fetch_test = slots_begin(index, tile + 1), tests_begin(index, tile + 1)
+        fetch, fetch_test = facets_begin(index, tile + 1), tests_begin(index, tile + 1)
         for chunk in range(0, visits, VISITS_MAX):
             count = min(visits - chunk, VISITS_MAX)
             for i in range(count):
@@ -122,7 +122,7 @@ def list_hits(
             target = address_of(runs) + 8 * run_count
             run_count += add_runs(visitors + 4 * chunk, count, first, found + CANDIDATE_BYTES, counts, target)
         if step != 0:
-            fetch_range(fetch, slots_begin(index, min(tile + 2, tiles)))
+            fetch_range(fetch, facets_begin(index, min(tile + 2, tiles)))
             fetch_range(fetch_test, tests_begin(index, min(tile + 2, tiles)))
     return hits, runs, run_count
 

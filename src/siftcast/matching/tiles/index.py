@@ -12,12 +12,11 @@ Invariants: results are exact and positions ascend; an index never changes, so a
 match at once (removal is the caller's ``alive`` bitmap, addition another index); positions are numbers in
 tile order and ``order`` maps them to rows.
 
-Cost: an event pays one AND a summarised dimension for 512 tiles, then for each slot of each visited tile 1 to 2 ns if
-the tile is filtered and 5 to 10 ns if it is exact, and 4 to 8 ns for each row that a filtered tile leaves to be
-tested. What limits it now: on a million sparse rows the index streams through the cache once a block of 1024 events,
-110 MB of it, which hides behind the visits (430 an event) as long as the next tile is fetched line by line between
-them. About 1590 rows are tested for 970 matches; fewer ends a filter line than 6 would spare tests but add to the
-stream.
+Cost: an event pays one AND per summarised dimension for 512 tiles, then 1 to 2 ns per facet of each visited tile if
+the tile is filtered and 5 to 10 ns if it is exact, and 4 to 8 ns per row that a filtered tile leaves to be tested.
+What limits it now: on a million sparse rows the index streams through the cache once per block of 1024 events, 110 MB
+of it, which hides behind the visits (430 per event) as long as the next tile is fetched line by line between them.
+About 1590 rows are tested for 970 matches; fewer than 6 ends per filter line would save tests but add to the stream.
 
 Rejected: one bitmap of all rows per bucket (reads N/8 bytes per dimension and event, though most tiles are
 hopeless); testing rows in every tile (where many rows are left, that is twice as slow as clearing bits).
@@ -32,10 +31,9 @@ from numpy.typing import NDArray
 
 from . import kernels, packing, visits
 from .lines import LINE_BYTES, TILE_ROWS
-from .ordering import Int64Array, IntArray, code_entries, group_entries, order_rows
+from .ordering import MISSING, Int64Array, IntArray, code_entries, group_entries, order_rows
 from .placement import aligned
 
-MISSING: int = int(np.iinfo(np.int64).min)
 DIMS_MAX = (1 << 16) - 1  # A brief holds a dimension in 16 bits.
 PAIRS_MAX = 1 << 20  # Pairs of an event and a tile in one block; bounds the scratch space to 80 MB.
 
@@ -132,11 +130,6 @@ class TileIndex:
         """
         return np.empty(int(events * self._hits_expected * 1.1) + 64, np.int32)
 
-    def match_one(self, keys: Int64Array, alive: Bitmap | None = None) -> Positions:
-        """Positions that match one event, ascending."""
-        result: Positions = kernels.match_one(self._address, keys, self._row_bits if alive is None else alive)
-        return result
-
     @property
     def lists_hits(self) -> bool:
         """Whether a batch is matched by listing hits: then counting them saves nothing."""
@@ -152,33 +145,10 @@ class TileIndex:
         """The bitmap in which every row lives."""
         return self._row_bits
 
-    def exists(self, keys: Int64Array, alive: Bitmap | None = None) -> bool:
-        """Whether any row matches one event."""
-        return kernels.exists_one(self._address, keys, self._row_bits if alive is None else alive)
-
-    def exists_batch(self, keys: Int64Array, alive: Bitmap | None = None) -> NDArray[np.bool_]:
-        """Whether any row matches, for each event."""
-        bits = self._row_bits if alive is None else alive
-        found: NDArray[np.bool_] = kernels.exists_many(self._address, keys, bits)
-        return found
-
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays, without scratch space."""
         return sum(array.nbytes for array in self._arrays.values()) + self._row_bits.nbytes
-
-    def describe(self) -> dict[str, Any]:
-        """Facts about the index, for people and benchmarks."""
-        return {
-            "rows": self.rows,
-            "dims": self.dims,
-            "tiles": self.tiles,
-            "slots": len(self._arrays["slot_table"]) - 1,
-            "exact_tiles": int(self._arrays["tile_table"][:-1, 2].sum()),
-            "loose_entries": len(self._arrays["loose"]),
-            "summarised_dims": int(self._arrays["shape"][2]),
-            "bytes": {name: array.nbytes for name, array in self._arrays.items()},
-        }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that are the index, to be stored; treat them as read-only."""
@@ -188,7 +158,7 @@ class TileIndex:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> TileIndex:
         """The index again, without a rebuild; copies only what does not start at a cache line."""
         adopted = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        for name in ("slots", "summary", "records"):
+        for name in ("facets", "summary", "records"):
             array = adopted[name]
             if array.ctypes.data % LINE_BYTES:
                 adopted[name] = aligned(array.nbytes // 8).view(array.dtype).reshape(array.shape)
@@ -198,7 +168,7 @@ class TileIndex:
     def _describe_parts(self) -> tuple[Int64Array, int]:
         """The cells that kernels read, and their address."""
         arrays = self._arrays
-        slots = int(np.diff(arrays["tile_table"][:, 0]).max(initial=0))
+        facets = int(np.diff(arrays["tile_table"][:, 0]).max(initial=0))
         parts = np.zeros(visits.PARTS, np.int64)
         tile_lines = -(-self.tiles // TILE_ROWS)
         tile_bits = first_bits(self.tiles, tile_lines * TILE_ROWS)
@@ -209,13 +179,13 @@ class TileIndex:
         parts[visits.PART_SUMMARIES] = arrays["shape"][2]
         # Codes serve summaries, filters and loose entries; where the latter are absent, so are filters.
         parts[visits.PART_CODED] = len(arrays["code_table"]) if len(arrays["loose"]) else arrays["shape"][2]
-        parts[visits.PART_VISIT_BYTES] = (visits.visit_bytes(slots) + 63) & ~63
+        parts[visits.PART_VISIT_BYTES] = (visits.visit_bytes(facets) + 63) & ~63
         for cell, name in (
             (visits.PART_CODE_TABLE, "code_table"),
             (visits.PART_SUMMARY, "summary"),
             (visits.PART_TILE_TABLE, "tile_table"),
-            (visits.PART_SLOT_TABLE, "slot_table"),
-            (visits.PART_SLOTS, "slots"),
+            (visits.PART_FACET_TABLE, "facet_table"),
+            (visits.PART_FACETS, "facets"),
             (visits.PART_LOOSE_BITS, "loose_bits"),
             (visits.PART_LOOSE_BEGIN, "loose_begin"),
             (visits.PART_LOOSE, "loose"),

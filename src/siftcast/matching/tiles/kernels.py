@@ -1,7 +1,7 @@
 """Numba kernels of the tile index: the functions that Python calls.
 
 ``visits`` tells how one event meets one tile, ``lines`` what a line is. A batch runs in three passes over a block of
-events, tile by tile in the second one, while the tile's slots sit in the cache. There are two ways:
+events, tile by tile in the second one, while the tile's facets sit in the cache. There are two ways:
 
 - Where all tiles are exact, matches abound. (1) List the tiles of each event; (2) write each visit's exact line to the
   place it has in event order; (3) expand lines into positions, which so leave in the order the caller wants.
@@ -59,17 +59,17 @@ from .visits import (
     WORDS_BYTES,
     clear_failing,
     code_keys,
+    facets_begin,
     list_tiles,
     mark_tiles,
     part,
     row_bytes,
-    slots_begin,
     visit_tile,
 )
 
 # First 16 hex digits of the SHA-256 of lines.py, visits.py and hits.py. Numba's disk cache notices an edit only in the
 # file of the cached function, and these are compiled into the kernels here: a new digest edits this file, too.
-SOURCES_DIGEST = "000cfe5a314547c9"
+SOURCES_DIGEST = "7b520cadd9a96617"
 CHUNK_LINES = 64  # Lines whose words are listed before they are expanded: 8 KiB, a part of the L1 cache.
 NEAR_BYTES = VISITS_MAX * (16 + LINE_BYTES)  # Rows of keys, rows of codes and lines of the events in a visit.
 
@@ -79,12 +79,12 @@ QUESTION_INDEX, QUESTION_ALIVE, QUESTION_NAMES, QUESTION_DOUBLES, QUESTION_KEYS 
 
 
 @inlined
-def check_arguments(index: int, keys: Any, dims: int, alive: Any) -> None:
+def check_arguments(index: int, keys: Any, alive: Any) -> None:
     """Refuse what raw addresses would misread; the type tests vanish at compile time."""
     contiguous = keys.flags.c_contiguous and alive.flags.c_contiguous
     if keys.itemsize != 8 or alive.itemsize != 8 or not contiguous:
         raise ValueError("keys must be C-contiguous int64 and alive contiguous uint64")
-    if dims != part(index, PART_DIMS) or alive.size < 8 * part(index, PART_TILES):
+    if keys.shape[1] != part(index, PART_DIMS) or alive.size < 8 * part(index, PART_TILES):
         raise ValueError("keys need one column a dimension and alive 8 words a tile")
 
 
@@ -127,14 +127,6 @@ def event_bytes(visit: int, dims: int, summaries: int, tiles: int) -> int:
     return visit + WORDS_BYTES + 8 * summaries + (2 * dims + 16) + 4 * tiles + 1024
 
 
-@inlined
-def make_scratch(index: int) -> Any:
-    """Uninitialised space for one event, as event_bytes has it."""
-    size = part(index, PART_VISIT_BYTES) + WORDS_BYTES + 8 * part(index, PART_SUMMARIES)
-    size += row_bytes(part(index, PART_DIMS)) + 4 * part(index, PART_TILES) + 1024
-    return np.empty(size >> 3, np.int64)
-
-
 @piece
 def exact_line(index: int, tile: int, keys: int, codes: int, alive: int, line: int, scratch: int) -> None:
     """The exact line of one event; keys and codes list one address each."""
@@ -163,29 +155,6 @@ def exists_at(index: int, keys: int, alive: int, space: int) -> bool:
     return False
 
 
-@kernel
-def exists_one(index: int, keys: Any, alive: Any) -> bool:
-    """Whether any row matches one event."""
-    check_arguments(index, keys, keys.size, alive)
-    space = make_scratch(index)
-    found = exists_at(index, address_of(keys), address_of(alive), address_of(space))
-    hold(space)
-    return found
-
-
-@kernel
-def exists_many(index: int, keys: Any, alive: Any) -> Any:
-    """Whether any row matches, for each event."""
-    check_arguments(index, keys, keys.shape[1], alive)
-    space = make_scratch(index)
-    found = np.empty(keys.shape[0], np.bool_)
-    for event in range(keys.shape[0]):
-        place = address_of(keys) + 8 * event * keys.shape[1]
-        found[event] = exists_at(index, place, address_of(alive), address_of(space))
-    hold(space)
-    return found
-
-
 @brief_kernel
 def exists_event(question: int) -> bool:
     """Whether any row matches the event of a question; one bare address is what Python hands over fastest."""
@@ -201,16 +170,6 @@ def match_event(question: int) -> Any:
     names = load_int64(question + QUESTION_NAMES)
     for i in range(positions.size):
         positions[i] = load_int32(names + 4 * positions[i])
-    return positions
-
-
-@kernel
-def match_one(index: int, keys: Any, alive: Any) -> Any:
-    """Positions of the rows that match one event, ascending."""
-    check_arguments(index, keys, keys.size, alive)
-    space = make_scratch(index)
-    positions = positions_at(index, address_of(keys), address_of(alive), address_of(space))
-    hold(space)
     return positions
 
 
@@ -293,7 +252,7 @@ def match_pairs(index: int, keys: Any, alive: Any, space: Any, pairs: int, posit
     The positions are written to the array given, as far as it reaches; if they are not to be listed, only the offsets
     are right. Two kernels for that would take twice as long to compile.
     """
-    check_arguments(index, keys, keys.shape[1], alive)
+    check_arguments(index, keys, alive)
     events = keys.shape[0]
     offsets = numbers(events + 1, 0)
     total, event = 0, 0
@@ -385,17 +344,17 @@ def group_by_tile(begins: int, events: int, pair_tiles: int, tiles: int, counts:
 def visit_pairs(
     index: int, keys: int, codes: int, alive: int, counts: int, by_tile: int, lines: int, scratch: int
 ) -> None:
-    """Write the line of every pair, tile by tile; meanwhile fetch the next tile's slots into the cache."""
+    """Write the line of every pair, tile by tile; meanwhile fetch the next tile's facets into the cache."""
     tiles, dims = part(index, PART_TILES), part(index, PART_DIMS)
     key_list = scratch + part(index, PART_VISIT_BYTES)
     code_list = key_list + 8 * VISITS_MAX
     near = code_list + 8 * VISITS_MAX
     for tile in range(tiles):
         first, last = load_int64(counts + 8 * tile), load_int64(counts + 8 * tile + 8)
-        fetch, step = slots_begin(index, tile + 1), 0
+        fetch, step = facets_begin(index, tile + 1), 0
         if last - first >= 64:
             # Fewer visits touch too little of a tile to be worth reading all of it.
-            step = (slots_begin(index, min(tile + 2, tiles)) - fetch) // LINE_BYTES // (last - first) + 1
+            step = (facets_begin(index, min(tile + 2, tiles)) - fetch) // LINE_BYTES // (last - first) + 1
         for chunk in range(first, last, VISITS_MAX):
             count = min(last - chunk, VISITS_MAX)
             for i in range(count):
@@ -426,7 +385,7 @@ def hits_bytes(visit: int, dims: int, summaries: int, tiles: int) -> int:
 @kernel
 def match_hits(index: int, keys: Any, alive: Any, space: Any, hits: Any, runs: Any, positions: Any) -> Any:
     """As match_pairs, by way of hits; also returns the space for hits and runs, which may have grown."""
-    check_arguments(index, keys, keys.shape[1], alive)
+    check_arguments(index, keys, alive)
     dims, events = keys.shape[1], keys.shape[0]
     scratch = (address_of(space) + 63) & ~63
     rows = scratch + part(index, PART_VISIT_BYTES) + NEAR_BYTES + CANDIDATE_BYTES + END_BYTES

@@ -26,8 +26,8 @@ import numpy as np
 
 from siftcast.matching.compiling import kernel
 from siftcast.matching.contract import Int64Array
-from siftcast.matching.tiles.index import MISSING
 from siftcast.matching.tiles.kernels import double_key
+from siftcast.matching.tiles.ordering import MISSING
 from siftcast.matching.tiles.readiness import KERNELS
 from siftcast.model.intervals import BOTTOM, TOP, Cut
 from siftcast.model.values import Kind, microseconds
@@ -106,7 +106,7 @@ def integer_range(low: Cut, high: Cut) -> tuple[int, int]:
 
 
 def plain_key(value: object) -> int:
-    """The key of a normalised value that is no string: number, boolean or timestamp."""
+    """The key of a normalised value that is not a string: number, boolean or timestamp."""
     if isinstance(value, datetime):
         return microseconds(value)
     return int(value) if isinstance(value, bool) else number_key(value)  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ keys that lists name, and other values like the ends of the rows' intervals, if 
 (70 of 200) AND price BETWEEN 95.00 AND 95.05` the index leaves fewer. Rows found by their lists are hidden from the
 index.
 
-Rejected: a box for each value, as short lists have it. It is two to three times as fast, but takes 2.4 times the
-memory, and more than six times with a range beside the list.
+Rejected: one box per value, as for short lists. It is two to three times as fast, but takes 2.4 times the memory, and
+more than six times with an additional range.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Listing:
 class EntriesByRow:
     """The intervals of all dimensions by row: those of row r begin at `begins[r]` in the other arrays.
 
-    Gathered once for all dimensions: a filter may name thousands, and each looks at the rows of its own only.
+    Gathered once for all dimensions: a filter may name thousands, and each looks only at its own rows.
     """
 
     begins: Int64Array

@@ -97,7 +97,7 @@ class Loader(BulkLoader):
 
 
 def _chosen(column: Columns, keep: Mask) -> Columns:
-    """A column of only the filters marked in `keep`, numbered anew."""
+    """A column of only the filters marked in `keep`, renumbered."""
     rows = np.arange(len(keep), dtype=np.int32) if column.rows is None else column.rows
     inside = keep[rows]
     numbers = (np.cumsum(keep) - 1).astype(np.int32)[rows[inside]]

@@ -1,4 +1,4 @@
-"""Loose entries: what the rows that are left in a tile are tested by.
+"""Loose entries: the tests for the rows that are left in a tile.
 
 Three forms of one entry, from fast to exact. A row's *record* holds the fine codes (see ``fine_codes``) of up to
 RECORD_LANES of its entries and is compared in a few instructions; a *brief* holds dimension and codes of one
@@ -22,7 +22,7 @@ from siftcast.matching.tiles.arrays import numbers
 
 from .fine_codes import Cells, fine_ends
 from .lines import RECORD_LANES, TILE_ROWS
-from .ordering import Codes, Entries, Int64Array
+from .ordering import Entries, EntryCodes, Int64Array
 from .placement import Placement, aligned
 from .visits import NEUTRAL_CODE, RECORD_BYTES, RECORD_DIMS_MAX, TESTS_AT_ONCE
 
@@ -30,12 +30,12 @@ RECORD_SHORTS = RECORD_BYTES // 2
 
 
 def pack_loose(
-    entries: Entries, codes: Codes, placed: Placement, cells: Cells
+    entries: Entries, codes: EntryCodes, placed: Placement, cells: Cells
 ) -> tuple[dict[str, NDArray[Any]], Int64Array]:
     """Entries that are tested row by row, by position, and the most that a row of each tile has."""
     count = np.zeros(placed.tiles * TILE_ROWS, np.int32)
-    tile, place, slot, exact = placed.tile, placed.place, placed.slot, placed.exact
-    count_loose(tile, place, slot, exact, count)
+    tile, place, facet, exact = placed.tile, placed.place, placed.facet, placed.exact
+    count_loose(tile, place, facet, exact, count)
     most = count.reshape(placed.tiles, TILE_ROWS).max(axis=1, initial=0)
     total = int(count.sum())
     # Spare briefs, because kernels read some without asking how many there are.
@@ -46,7 +46,7 @@ def pack_loose(
         np.cumsum(count, out=begin[1:])
         bits = np.packbits(count > 0, bitorder="little").view(np.uint64)
         fill_loose(
-            tile, place, slot, exact, entries.low, entries.high, entries.dim, codes.low, codes.high,
+            tile, place, facet, exact, entries.low, entries.high, entries.dim, codes.low, codes.high,
             begin[:-1].copy(), intervals, briefs,
         )  # fmt: skip
         # In exact tiles rows are tested too rarely to be worth a record each.
@@ -57,15 +57,15 @@ def pack_loose(
             octets = records.view(np.uint8).reshape(-1, RECORD_BYTES)
             octets[:, :RECORD_LANES] = entries.dims
             ends = fine_ends(entries, codes, cells)
-            fill_records(tile, place, slot, exact, entries.dim, ends, count, table, octets)
+            fill_records(tile, place, facet, exact, entries.dim, ends, count, table, octets)
     return {"loose_begin": begin, "loose_bits": bits, "loose": intervals, "briefs": briefs, "records": records}, most
 
 
 @kernel
-def count_loose(tile: Any, place: Any, slot: Any, exact: Any, count: Any) -> None:
+def count_loose(tile: Any, place: Any, facet: Any, exact: Any, count: Any) -> None:
     """Number of loose entries of each position."""
     for i in range(len(tile)):
-        if slot[i] < 0 or not exact[tile[i]]:
+        if facet[i] < 0 or not exact[tile[i]]:
             count[np.int64(tile[i]) * TILE_ROWS + place[i]] += 1
 
 
@@ -73,7 +73,7 @@ def count_loose(tile: Any, place: Any, slot: Any, exact: Any, count: Any) -> Non
 def fill_loose(
     tile: Any,
     place: Any,
-    slot: Any,
+    facet: Any,
     exact: Any,
     low: Any,
     high: Any,
@@ -86,7 +86,7 @@ def fill_loose(
 ) -> None:
     """Write low and width, and dimension and codes, of each loose entry."""
     for i in range(len(tile)):
-        if slot[i] < 0 or not exact[tile[i]]:
+        if facet[i] < 0 or not exact[tile[i]]:
             position = np.int64(tile[i]) * TILE_ROWS + place[i]
             # The width may wrap around; as an unsigned number it is right.
             intervals[at[position], 0], intervals[at[position], 1] = low[i], high[i] - low[i]
@@ -96,12 +96,12 @@ def fill_loose(
 
 @kernel
 def fill_records(
-    tile: Any, place: Any, slot: Any, exact: Any, dim: Any, ends: Any, count: Any, table: Any, octets: Any
+    tile: Any, place: Any, facet: Any, exact: Any, dim: Any, ends: Any, count: Any, table: Any, octets: Any
 ) -> None:
     """Write the ends of each row's loose entries lane by lane; octets are the bytes of the table."""
     filled = numbers(len(table), 0)
     for i in range(len(tile)):
-        if slot[i] < 0 or not exact[tile[i]]:
+        if facet[i] < 0 or not exact[tile[i]]:
             position = np.int64(tile[i]) * TILE_ROWS + place[i]
             lane = np.int64(filled[position])
             if lane == RECORD_LANES - 1 and count[position] > RECORD_LANES:

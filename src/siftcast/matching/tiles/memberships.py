@@ -8,11 +8,11 @@ some cells and refuses the others; whichever are fewer are its exceptions, and e
     IN            ██████          █████               cell 2: set 1           set 0 refuses by default
     NOT IN  ██████                ██████████          cell 3: set 0           set 1 allows by default
 
-For an event the exceptions of its cell are turned around in an array of answers, a byte a set; then each candidate
-looks its set's answer up, which takes 1.5 to 3 ns however long the list was. Sets of many long intervals may have more
-exceptions than is worth listing; they are searched, which takes 20 to 50 ns.
+For an event, the exceptions of its cell are inverted in an array of answers, one byte per set; then each candidate
+looks up its set's answer, which takes 1.5 to 3 ns however long the list was. Sets of many long intervals may have
+more exceptions than is worth listing; they are searched, which takes 20 to 50 ns.
 
-Rejected: a search for every set (10,000 candidates: 400 µs); a bit for each set and cell (as fast where sets are dense,
+Rejected: a search for every set (10,000 candidates: 400 µs); one bit per set and cell (as fast where sets are dense,
 but a hundred of a billion numbers have too many cells for it).
 """
 

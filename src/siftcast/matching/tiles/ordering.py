@@ -14,9 +14,9 @@ such rows of one a form a lump that is cut by a alone.
 
 Common dimensions come first because naming them costs little: most rows share them, so few groups arise and
 much of the order is left for cells. Measured on a million rows with 3 to 5 of 20 Zipf-chosen dimensions, an
-event visits 370 tiles with 17 slots each, against 810 with 9 when the rarest come first. A third level (980 tiles
-with 8) does not help. With 200 dimensions it is the other way round: common groups would hold a few rows of each
-rare dimension, which no slot filters, so the rarest come first (about a third of the time).
+event visits 370 tiles with 17 facets each, compared with 810 with 9 when the rarest come first. A third level (980
+tiles with 8) does not help. With 200 dimensions the opposite holds: common groups would hold a few rows of each rare
+dimension, which no facet filters, so the rarest come first (about a third of the time).
 
 Cost: a counting sort of the entries and one sort of the rows (one more for leading equalities). Rejected: a k-d
 tree (equal in pruning for two dimensions, slower to build); a fixed number of cells (a tile would cover several, or a
@@ -43,8 +43,9 @@ EDGES_MAX = 255  # So that a code, the number of edges at or below a key, fits i
 SAMPLE_MAX = 1 << 16
 LEVELS = 2  # Dimensions that name a group.
 GROUP_ROWS_MIN = 4 * TILE_ROWS
-THIN_SHARE = 1 / 20  # Of the rows of a tile: about what gives a dimension a slot.
+THIN_SHARE = 1 / 20  # Of the rows of a tile: about what gives a dimension a facet.
 KEY_MAX = np.iinfo(np.int64).max
+MISSING = int(np.iinfo(np.int64).min)  # The key of an event without a value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
+class EntryCodes:
     """Quantile edges of each dimension, and the codes of each entry's ends and middle.
 
     The code of a key is the number of edges at or below it.
@@ -93,7 +94,7 @@ def scatter_entries(
         rows[place], dims[place], lows[place], highs[place] = row[i], dim[i], low[i], high[i]
 
 
-def code_entries(entries: Entries) -> Codes:
+def code_entries(entries: Entries) -> EntryCodes:
     """Cut each dimension at quantiles of the keys where an interval opens or has just closed."""
     count = len(entries.dim)
     edges: list[Int64Array] = []
@@ -103,7 +104,7 @@ def code_entries(entries: Entries) -> Codes:
         cuts = quantile_edges(entries.low[part], entries.high[part])
         edges.append(cuts)
         code_ends(cuts, entries.low[part], entries.high[part], low[part], high[part], middle[part])
-    return Codes(edges, low, high, middle)
+    return EntryCodes(edges, low, high, middle)
 
 
 @kernel
@@ -138,7 +139,7 @@ def quantile_edges(lows: Int64Array, highs: Int64Array) -> Int64Array:
     return np.unique(np.concatenate([[lows.min()], points[at]]))
 
 
-def order_rows(entries: Entries, codes: Codes) -> NDArray[np.int32]:
+def order_rows(entries: Entries, codes: EntryCodes) -> NDArray[np.int32]:
     """Row numbers in tile order."""
     if len(entries.row) == 0:
         return np.arange(entries.rows, dtype=np.int32)
@@ -226,7 +227,7 @@ def split(groups: Int64Array, keys: Int64Array) -> Int64Array:
     return numbers
 
 
-def rank_dims(entries: Entries, codes: Codes) -> tuple[Int64Array, int]:
+def rank_dims(entries: Entries, codes: EntryCodes) -> tuple[Int64Array, int]:
     """Rank of each dimension, and how many of the first are selective equalities."""
     count = np.diff(entries.begin)
     width = np.ones(entries.dims)
@@ -238,7 +239,7 @@ def rank_dims(entries: Entries, codes: Codes) -> tuple[Int64Array, int]:
         # Two in three leaves room for a few ranges on an attribute that is meant for equality.
         points[dim] = (entries.low[part] == entries.high[part]).mean() > 2 / 3 and width[dim] < 1 / 16
     rank = np.empty(entries.dims, np.int64)
-    # Where most entries are on dimensions too rare for a slot in a mixed tile, those must name the groups instead.
+    # Where most entries are on dimensions too rare for a facet in a mixed tile, those must name the groups instead.
     thin = count[count < THIN_SHARE * entries.rows].sum() > len(entries.row) / 4
     rank[np.lexsort((width, count if thin else -count, ~points))] = np.arange(entries.dims)
     return rank, int(points.sum())

@@ -1,10 +1,10 @@
-"""Packing of ordered rows into slots, loose entries and the summary.
+"""Packing of ordered rows into facets, loose entries and the summary.
 
-A slot holds what one tile knows about one dimension; a line of it has a bit for each of the tile's 512 rows, and rows
+A facet holds what one tile knows about one dimension; a line of it has a bit for each of the tile's 512 rows, and rows
 without the dimension have theirs set in every line. Tiles are of two kinds.
 
 Filtered, for rows that rarely match. A key's code is the number of the dimension's quantile edges (at most 255) at or
-below it, found once an event. A slot is a map from codes to lines, and codes at which few intervals begin or end
+below it, found once per event. A facet is a map from codes to lines, and codes at which few intervals begin or end
 share a line. All entries of the tile are loose, too: a row that is left is tested by its fine codes, and by its
 intervals only if a key has the same fine code as an end of one (see ``loose``).
 
@@ -25,11 +25,11 @@ MISSING key falls there and needs no line of its own. The block is ``edges | lin
 are those of the tile: sorted tiles are narrow in their leading dimensions, and index-wide ones would leave hundreds
 of change points inside one bucket. An equality on one value costs three buckets, however many rows share it.
 
-A slot costs a visit the same time however few rows it has, so dimensions that fewer than ``SLOT_ENTRIES_MIN`` rows of
-a tile constrain get none and are loose. A tile's slots follow each other and can be fetched ahead as one range. An
-entry takes 20 bytes as a loose one, and about 20 in a filter or 40 in an exact slot; a row's record takes 32.
+A facet costs a visit the same time however few rows it has, so dimensions that fewer than ``FACET_ENTRIES_MIN`` rows of
+a tile constrain get none and are loose. A tile's facets follow each other and can be fetched ahead as one range. An
+entry takes 20 bytes as a loose one, and about 20 in a filter or 40 in an exact facet; a row's record takes 32.
 
-The summary is the same idea a level up: for each code of a dimension, a bitmap of tiles that may match.
+The summary is the same idea one level up: for each code of a dimension, a bitmap of tiles that may match.
 """
 
 from __future__ import annotations
@@ -41,24 +41,22 @@ from numpy.typing import NDArray
 
 from siftcast.matching.compiling import kernel
 
-from .fine_codes import Cells, cells_of
-from .lines import (
-    TILE_ROWS,
-)
-from .loose import pack_loose
-from .ordering import KEY_MAX, Codes, Entries, Int64Array
-from .placement import Placement, aligned, locate
-from .slots import (
+from .facets import (
     CLOSES,
     LINE_WORDS,
     count_edges,
     distribute,
+    fill_facets,
     fill_filters,
-    fill_slots,
     list_members,
     map_codes,
     put_edge,
 )
+from .fine_codes import Cells, cells_of
+from .lines import TILE_ROWS
+from .loose import pack_loose
+from .ordering import KEY_MAX, Entries, EntryCodes, Int64Array
+from .placement import Placement, aligned, locate
 from .visits import (
     CODE_GROUP,
     GROUP,
@@ -68,14 +66,14 @@ from .visits import (
     TESTS_AT_ONCE,
 )
 
-SLOT_ENTRIES_MIN = 16
-# Rows that a visit is expected to leave, for each slot, from which a tile is exact. Measured: filters win up to 0.73 (a
-# million rows with 20 dimensions at a density of 1 %), exact tiles from 1.8 on (the same at 5 %); 2.6 is the value of
-# 10,000 rows with 5 dimensions at 1 %.
+FACET_ENTRIES_MIN = 16
+# Rows that a visit is expected to leave, for each facet, from which a tile is exact. Measured: filters win up to 0.73
+# (a million rows with 20 dimensions at a match rate of 1 %), exact tiles from 1.8 on (the same at 5 %); 2.6 is the
+# value of 10,000 rows with 5 dimensions at 1 %.
 EXACT_ROWS_MIN = 1.2
 
 
-def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+def pack(entries: Entries, codes: EntryCodes, order: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """All arrays of an index but the order."""
     tiles = -(-entries.rows // TILE_ROWS)
     position = np.empty(entries.rows, np.int32)
@@ -86,20 +84,20 @@ def pack(entries: Entries, codes: Codes, order: NDArray[np.int32]) -> dict[str, 
     cells = cells_of(entries, codes)
     summary, spans = pack_summary(entries, codes, cells, tile, counts)
     exact = choose_exact(entries, codes, tile, place, counts, spans)
-    slot_cells = np.flatnonzero(counts.ravel() >= SLOT_ENTRIES_MIN)
+    facet_cells = np.flatnonzero(counts.ravel() >= FACET_ENTRIES_MIN)
     number = np.full(tiles * entries.dims, -1, np.int32)
-    number[slot_cells] = np.arange(len(slot_cells))
-    slot = number[tile.astype(np.int64) * entries.dims + entries.dim]
-    placed = Placement(tiles, tile, place, counts, slot, slot_cells, exact)
-    slots = pack_slots(entries, codes, placed)
+    number[facet_cells] = np.arange(len(facet_cells))
+    facet = number[tile.astype(np.int64) * entries.dims + entries.dim]
+    placed = Placement(tiles, tile, place, counts, facet, facet_cells, exact)
+    facets = pack_facets(entries, codes, placed)
     loose, most = pack_loose(entries, codes, placed, cells)
-    slots["tile_table"][:-1, 1] = np.minimum(most, TESTS_AT_ONCE)
-    return {**summary, **slots, **loose}
+    facets["tile_table"][:-1, 1] = np.minimum(most, TESTS_AT_ONCE)
+    return {**summary, **facets, **loose}
 
 
 def choose_exact(
     entries: Entries,
-    codes: Codes,
+    codes: EntryCodes,
     tile: NDArray[np.int32],
     place: NDArray[np.uint16],
     counts: Int64Array,
@@ -114,8 +112,8 @@ def choose_exact(
     share[: entries.rows] = 1
     multiply_shares(entries.dim, tile, place, codes.low, codes.high, sizes, spans, share)
     left = share.reshape(tiles, TILE_ROWS).sum(axis=1)
-    slots = (counts >= SLOT_ENTRIES_MIN).sum(axis=1)
-    exact = np.asarray(left > EXACT_ROWS_MIN * slots)
+    facets = (counts >= FACET_ENTRIES_MIN).sum(axis=1)
+    exact = np.asarray(left > EXACT_ROWS_MIN * facets)
     # A batch against an index without filters takes a way that is faster where matches abound.
     return np.ones(tiles, bool) if exact.mean() > 1 / 2 else exact
 
@@ -128,59 +126,59 @@ def multiply_shares(dim: Any, tile: Any, place: Any, low: Any, high: Any, sizes:
         share[np.int64(tile[i]) * TILE_ROWS + place[i]] *= width / (sizes[dim[i]] * spans[tile[i], dim[i]])
 
 
-def pack_slots(entries: Entries, codes: Codes, placed: Placement) -> dict[str, NDArray[Any]]:
-    """Slots of all tiles in one array of cache lines, with a table that tells where each one is."""
-    slots = len(placed.slot_cells)
-    exact = placed.exact[placed.slot_cells // max(entries.dims, 1)]
+def pack_facets(entries: Entries, codes: EntryCodes, placed: Placement) -> dict[str, NDArray[Any]]:
+    """Facets of all tiles in one array of cache lines, with a table that tells where each one is."""
+    facets = len(placed.facet_cells)
+    exact = placed.exact[placed.facet_cells // max(entries.dims, 1)]
     values, owners, begin = sort_change_points(entries, placed)
     edges = count_edges(values, begin)
     edge_lines = np.where(edges <= PIVOTS, 2, 2 + -(-edges // GROUP))
     exact_size = edge_lines + 2 * (edges + 1) + (edges + 1 + 3) // 4
     members, member_begin = group_members(placed, exact)
-    maps = np.zeros((slots, 256), np.uint8)
+    maps = np.zeros((facets, 256), np.uint8)
     filter_lines = map_codes(members, member_begin, codes.low, codes.high, maps)
     size = np.where(exact, exact_size, MAP_LINES + filter_lines)
-    table = np.zeros((slots + 1, 4), np.int32)
-    table[:slots, 0] = placed.slot_cells % max(entries.dims, 1)
-    table[:slots, 1] = np.where(exact, edges, filter_lines)
+    table = np.zeros((facets + 1, 4), np.int32)
+    table[:facets, 0] = placed.facet_cells % max(entries.dims, 1)
+    table[:facets, 1] = np.where(exact, edges, filter_lines)
     table[1:, 2] = np.cumsum(size)
-    table[:slots, 3] = np.where(exact, edge_lines, MAP_LINES)
+    table[:facets, 3] = np.where(exact, edge_lines, MAP_LINES)
     data = aligned((int(size.sum()) + 1) * LINE_WORDS)
-    fill_slots(table, values, owners, begin, data, data.view(np.uint16))
+    fill_facets(table, values, owners, begin, data, data.view(np.uint16))
     fill_filters(table, members, member_begin, codes.low, codes.high, placed.place, maps, data, data.view(np.uint8))
     tile_table = np.zeros((placed.tiles + 1, 4), np.int32)
-    tile_table[:, 0] = np.searchsorted(placed.slot_cells, np.arange(placed.tiles + 1) * entries.dims)
+    tile_table[:, 0] = np.searchsorted(placed.facet_cells, np.arange(placed.tiles + 1) * entries.dims)
     tile_table[:-1, 2] = placed.exact
-    return {"tile_table": tile_table, "slot_table": table, "slots": data}
+    return {"tile_table": tile_table, "facet_table": table, "facets": data}
 
 
 def group_members(placed: Placement, exact: NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
-    """Entries of each filter, filter after filter, and where each one begins; exact slots have none."""
+    """Entries of each filter, filter after filter, and where each one begins; exact facets have none."""
     begin = np.zeros(len(exact) + 1, np.int64)
-    count = placed.counts.ravel()[placed.slot_cells]
+    count = placed.counts.ravel()[placed.facet_cells]
     np.cumsum(np.where(exact, 0, count), out=begin[1:])
     members = np.empty(int(begin[-1]), np.int64)
-    list_members(placed.slot, exact, begin[:-1].copy(), members)
+    list_members(placed.facet, exact, begin[:-1].copy(), members)
     return members, begin
 
 
 def sort_change_points(entries: Entries, placed: Placement) -> tuple[Int64Array, NDArray[np.uint16], Int64Array]:
-    """Change points of each exact slot, ascending, with the place (and CLOSES) of the row whose bit changes."""
-    packed = (placed.slot >= 0) & placed.exact[placed.tile]
+    """Change points of each exact facet, ascending, with the place (and CLOSES) of the row whose bit changes."""
+    packed = (placed.facet >= 0) & placed.exact[placed.tile]
     closing = packed & (entries.high < KEY_MAX)
     values = np.concatenate([entries.low[packed], entries.high[closing] + 1])
     owners = np.concatenate([placed.place[packed], placed.place[closing] | CLOSES])
-    slot = np.concatenate([placed.slot[packed], placed.slot[closing]])
-    begin = np.zeros(len(placed.slot_cells) + 1, np.int64)
-    np.cumsum(np.bincount(slot, minlength=len(placed.slot_cells)), out=begin[1:])
-    # One fast sort by value and a stable distribution beat a sort of each slot.
+    facet = np.concatenate([placed.facet[packed], placed.facet[closing]])
+    begin = np.zeros(len(placed.facet_cells) + 1, np.int64)
+    np.cumsum(np.bincount(facet, minlength=len(placed.facet_cells)), out=begin[1:])
+    # One fast sort by value and a stable distribution beat a sort of each facet.
     sorted_values, sorted_owners = np.empty_like(values), np.empty_like(owners)
-    distribute(np.argsort(values), values, owners, slot, begin[:-1].copy(), sorted_values, sorted_owners)
+    distribute(np.argsort(values), values, owners, facet, begin[:-1].copy(), sorted_values, sorted_owners)
     return sorted_values, sorted_owners, begin
 
 
 def pack_summary(
-    entries: Entries, codes: Codes, cells: Cells, tile: NDArray[np.int32], counts: Int64Array
+    entries: Entries, codes: EntryCodes, cells: Cells, tile: NDArray[np.int32], counts: Int64Array
 ) -> tuple[dict[str, NDArray[Any]], NDArray[np.float32]]:
     """Shifts and edges of each dimension, bitmaps of tiles for each code where that can rule out a tile, and the
     share of each dimension's codes that a tile covers."""

@@ -1,4 +1,4 @@
-"""Where the entries of ordered rows go: tile, place in the tile, and slot."""
+"""Where the entries of ordered rows go: tile, place in the tile, and facet."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .ordering import Int64Array
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where each entry went: its tile, its place in the tile and the number of its (tile, dim) slot or -1."""
+    """Where each entry went: its tile, its place in the tile and the number of its (tile, dim) facet or -1."""
 
     tiles: int
     tile: NDArray[np.int32]
     place: NDArray[np.uint16]
     counts: Int64Array  # Entries of each (tile, dim).
-    slot: NDArray[np.int32]
-    slot_cells: Int64Array  # The (tile, dim) of each slot, flattened, ascending.
+    facet: NDArray[np.int32]
+    facet_cells: Int64Array  # The (tile, dim) of each facet, flattened, ascending.
     exact: NDArray[np.bool_]  # Of each tile.
 
 

@@ -1,7 +1,7 @@
 """Loading subscriptions by columns: from the literals of one template to intervals, many filters at a time.
 
 A plan exists for templates that are one comparison, or a conjunction of comparisons and BETWEENs of attributes with
-literals (`!=` aside). Anything else goes the general way through `boxes_of`, one filter at a time.
+literals (`!=` aside). Anything else goes through `boxes_of`, one filter at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from siftcast.matching.contract import Int32Array, Int64Array
 from siftcast.matching.tiles.boxes import SIDES_MAX, Box, Side
 from siftcast.matching.tiles.keys import EXACT_MAX, KEY_MAX, KEY_MIN, Dimension, Mask, number_key, number_keys
 from siftcast.model.expression import MIRRORED, And, Between, Comparison, Literal, Predicate, Reference
-from siftcast.model.template import Slot, Template
+from siftcast.model.template import Hole, Template
 from siftcast.model.values import Kind, Value, microseconds
 
 _RAISING, _LOWERING = frozenset({"=", ">=", ">"}), frozenset({"=", "<=", "<"})  # a low end, a high end
@@ -25,11 +25,11 @@ _PLANNED = _RAISING | _LOWERING
 
 
 class Leaf(NamedTuple):
-    """One comparison of a dimension with the literal in a slot."""
+    """One comparison of a dimension with the literal in a hole."""
 
     dimension: Dimension
     operator: str
-    slot: int
+    hole: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ def _leaves(term: Predicate) -> list[Leaf] | None:
     # Written out instead of as patterns, which take three times as long: every new form of filter comes here.
     if type(term) is Comparison:
         left, right, operator = term.left, term.right, term.operator
-        if type(left) is Slot and type(right) is Reference:
+        if type(left) is Hole and type(right) is Reference:
             left, right, operator = right, left, MIRRORED[operator]
-        if type(left) is Reference and type(right) is Slot and operator in _PLANNED:
+        if type(left) is Reference and type(right) is Hole and operator in _PLANNED:
             return [Leaf((left.path, right.kind), operator, right.index)]
     elif type(term) is Between and not term.negated:
         operand, low, high = term.operand, term.low, term.high
-        if type(operand) is Reference and type(low) is Slot and type(high) is Slot:
+        if type(operand) is Reference and type(low) is Hole and type(high) is Hole:
             dimension = (operand.path, low.kind)
             return [Leaf(dimension, ">=", low.index), Leaf(dimension, "<=", high.index)]
     elif type(term) is Literal and term.constant is True:
@@ -90,7 +90,7 @@ def apply_plan(plan: Sequence[Leaf], rows: Sequence[Sequence[Value]]) -> tuple[l
     bounds: dict[Dimension, tuple[Int64Array, Int64Array]] = {}
     columns: list[Columns] = []
     for leaf in plan:
-        literals = [row[leaf.slot] for row in rows]
+        literals = [row[leaf.hole] for row in rows]
         if leaf.dimension[1] is Kind.STRING:
             columns.append(Columns(leaf.dimension, literals, literals))  # type: ignore[arg-type]
             continue
@@ -112,8 +112,8 @@ def box_by_plan(plan: Sequence[Leaf], values: Sequence[Value]) -> Box | None:
     """The box of one filter, or None where its literals need the general way: the same as `apply_plan` on one row."""
     sides: list[Side] = []
     bounds: dict[Dimension, tuple[int, int]] = {}
-    for dimension, operator, slot in plan:
-        value = values[slot]
+    for dimension, operator, hole in plan:
+        value = values[hole]
         if isinstance(value, str):
             sides.append((dimension, value, value))
             continue

@@ -1,7 +1,7 @@
-"""What the intervals of a row leave open: patterns its strings must match, and filters that must be asked.
+"""What the intervals of a row leave open: patterns its strings must match, and filters that must be evaluated.
 
-A LIKE with an inner or leading wildcard is no interval. Filters by the thousand use few distinct patterns, so each
-pattern is tried once for each distinct string of a batch, and a row that is a candidate only looks the answers up.
+A LIKE with an inner or leading wildcard is not an interval. Thousands of filters use few distinct patterns, so each
+pattern is tried once for each distinct string of a batch, and a row that is a candidate only looks up the answers.
 Whatever else is open (a comparison of two attributes, a bound beyond 2^53, a hull of alternatives) makes a row
 *doubtful*: its filter is evaluated on the event, unless another row of the same filter has settled the matter. Sets
 of keys are open as well, but live with their dimension (`sets`).
@@ -44,7 +44,7 @@ class Residues:
         return self.doubtful.nbytes + self.rows.nbytes + self.tests.nbytes + self.wanted.nbytes
 
     def select(self, keep: Mask) -> Residues:
-        """Only the rows marked in `keep`, numbered anew; tests nobody demands any more are dropped."""
+        """Only the rows marked in `keep`, renumbered; tests nobody demands any more are dropped."""
         numbers = (np.cumsum(keep) - 1).astype(np.int32)
         chosen = keep[self.rows]
         used, tests = np.unique(self.tests[chosen], return_inverse=True)
@@ -108,7 +108,7 @@ def merge_residues(parts: Sequence[Residues], starts: Sequence[int]) -> Residues
 
 
 def answers_for(pattern: LikePattern, strings: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """How a pattern comes out on each of some strings; what is no string is neither."""
+    """How a pattern comes out on each of some strings; a value that is not a string does neither."""
     matches = pattern.matches
     return np.array([matches(text) if type(text) is str else UNKNOWN for text in strings], np.uint8)
 

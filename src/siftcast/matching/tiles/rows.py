@@ -32,7 +32,7 @@ Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class DimensionEntries:
     """The intervals of one dimension: row `rows[i]` allows keys from `lows[i]` to `highs[i]`."""
 
     rows: Int32Array
@@ -42,7 +42,7 @@ class Entries:
     def shares(self, lows: Int64Array, highs: Int64Array) -> Shares:
         """What share of events some intervals are expected to hold, if their keys are like the ends of all of these.
 
-        An open end is no key, and where there are only a few distinct ones, they say nothing.
+        An open end is not a key, and where there are only a few distinct ones, they say nothing.
         """
         ends = np.concatenate([self.lows, self.highs])
         ends = ends[(ends > KEY_MIN) & (ends < KEY_MAX)]
@@ -58,7 +58,7 @@ class RowSet:
     """Rows by number: whose they are, and what they allow; `ranks` serve the string dimensions."""
 
     slots: Int32Array
-    entries: dict[Dimension, Entries]
+    entries: dict[Dimension, DimensionEntries]
     ranks: dict[Dimension, StringRanks]
     residues: Residues
     sets: dict[Dimension, KeySets]
@@ -98,14 +98,14 @@ class RowSet:
         yield from self.select(~keep).split(dims_max)
 
     def select(self, keep: Mask) -> RowSet:
-        """Only the rows marked in `keep`, numbered anew."""
+        """Only the rows marked in `keep`, renumbered."""
         numbers = (np.cumsum(keep) - 1).astype(np.int32)
-        entries: dict[Dimension, Entries] = {}
+        entries: dict[Dimension, DimensionEntries] = {}
         for dimension, part in self.entries.items():
             chosen = keep[part.rows]
             if chosen.any():
                 rows = numbers[part.rows[chosen]]
-                entries[dimension] = Entries(rows, part.lows[chosen], part.highs[chosen])
+                entries[dimension] = DimensionEntries(rows, part.lows[chosen], part.highs[chosen])
         ranks = {dimension: rank for dimension, rank in self.ranks.items() if dimension in entries}
         sets = {dimension: part.select(keep) for dimension, part in self.sets.items() if keep[part.rows].any()}
         for dimension, rank in ranks.items():
@@ -115,7 +115,7 @@ class RowSet:
             if fewer is not rank:
                 ranks[dimension] = fewer
                 lows, highs = move_ranks(own.lows, own.highs, rank.strings, fewer)
-                entries[dimension] = Entries(own.rows, lows, highs)
+                entries[dimension] = DimensionEntries(own.rows, lows, highs)
                 if demanded is not None:
                     sets[dimension] = demanded.moved(0, rank.strings, fewer)
         return RowSet(self.slots[keep], entries, ranks, self.residues.select(keep), sets)
@@ -128,7 +128,7 @@ def merge_rows(parts: Sequence[RowSet]) -> RowSet:
     starts = np.cumsum([0] + [len(rows) for rows in parts])
     dimensions = dict.fromkeys(dimension for rows in parts for dimension in rows.entries)
     ranks: dict[Dimension, StringRanks] = {}
-    entries: dict[Dimension, Entries] = {}
+    entries: dict[Dimension, DimensionEntries] = {}
     sets: dict[Dimension, KeySets] = {}
     for dimension in dimensions:
         holders = [(int(start), rows) for start, rows in zip(starts, parts, strict=False) if dimension in rows.entries]
@@ -136,7 +136,7 @@ def merge_rows(parts: Sequence[RowSet]) -> RowSet:
             strings = {string for _, rows in holders for string in rows.ranks[dimension].strings}
             ranks[dimension] = StringRanks(sorted(strings))
         moved = [_moved(rows, dimension, start, ranks.get(dimension)) for start, rows in holders]
-        entries[dimension] = Entries(
+        entries[dimension] = DimensionEntries(
             np.concatenate([part.rows for part in moved]),
             np.concatenate([part.lows for part in moved]),
             np.concatenate([part.highs for part in moved]),
@@ -148,17 +148,17 @@ def merge_rows(parts: Sequence[RowSet]) -> RowSet:
     return RowSet(np.concatenate([rows.slots for rows in parts]), _numbers_first(entries), ranks, residues, sets)
 
 
-def _numbers_first(entries: dict[Dimension, Entries]) -> dict[Dimension, Entries]:
+def _numbers_first(entries: dict[Dimension, DimensionEntries]) -> dict[Dimension, DimensionEntries]:
     """The order in which `event_keys` wants the dimensions of a segment."""
     return dict(sorted(entries.items(), key=lambda item: item[0][1] is not Kind.NUMBER))
 
 
-def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | None) -> Entries:
+def _moved(rows: RowSet, dimension: Dimension, start: int, ranks: StringRanks | None) -> DimensionEntries:
     part = rows.entries[dimension]
     lows, highs = part.lows, part.highs
     if ranks is not None:
         lows, highs = move_ranks(lows, highs, rows.ranks[dimension].strings, ranks)
-    return Entries(part.rows + np.int32(start), lows, highs)
+    return DimensionEntries(part.rows + np.int32(start), lows, highs)
 
 
 def _moved_sets(rows: RowSet, dimension: Dimension, start: int, ranks: dict[Dimension, StringRanks]) -> KeySets:
@@ -211,7 +211,7 @@ class RowBuilder:
 
     def finish(self) -> RowSet:
         """The rows collected; the builder is spent."""
-        entries: dict[Dimension, Entries] = {}
+        entries: dict[Dimension, DimensionEntries] = {}
         ranks: dict[Dimension, StringRanks] = {}
         sets: dict[Dimension, KeySets] = {}
         for dimension in {**self._sides, **self._columns, **self._sets}:
@@ -231,7 +231,7 @@ class RowBuilder:
                 hull_lows, hull_highs = part.hulls()
                 rows, lows = np.concatenate([rows, part.rows]), np.concatenate([lows, hull_lows])
                 highs = np.concatenate([highs, hull_highs])
-            entries[dimension] = Entries(rows, lows, highs)
+            entries[dimension] = DimensionEntries(rows, lows, highs)
         slots = _concatenated([np.asarray(part, np.int32) for part in self._slots], np.int32)
         return RowSet(slots, _numbers_first(entries), ranks, self._residues(), sets)
 

@@ -1,7 +1,7 @@
 """A segment: an immutable index over rows, with a bitmap of those that are still alive.
 
 Two kinds differ in what a hit means. In a *plain* segment each row is a whole filter, so a position is an answer. In
-a *general* one (`general_segment`) a filter may own several rows and may need to be asked itself. A third kind has no
+a *general* one (`general_segment`) a filter may own several rows and may have to be evaluated. A third kind has no
 index yet (`waiting_segment`).
 
 A code, as a segment answers with them, is an index into its `slots`.
@@ -21,9 +21,10 @@ from siftcast.matching.contract import Attributes, Int32Array, Int64Array
 from siftcast.matching.tiles.columns import KeyColumns
 from siftcast.matching.tiles.combining import Codes
 from siftcast.matching.tiles.event_keys import EventKeys
-from siftcast.matching.tiles.index import MISSING, Bitmap, TileIndex, first_bits
+from siftcast.matching.tiles.index import Bitmap, TileIndex, first_bits
 from siftcast.matching.tiles.kernels import exists_event, match_event
 from siftcast.matching.tiles.keys import Mask
+from siftcast.matching.tiles.ordering import MISSING
 from siftcast.matching.tiles.rows import RowSet
 
 
@@ -173,7 +174,7 @@ class IndexedSegment(Segment):
 
 
 class PlainSegment(IndexedSegment):
-    """One row a filter: positions are codes."""
+    """One row per filter: positions are codes."""
 
     kind = "plain"
 

@@ -1,4 +1,4 @@
-"""Sets of keys that rows demand: what a long IN or NOT IN leaves of itself once its intervals are joined to one.
+"""Sets of keys that rows demand: what is left of a long IN or NOT IN once its intervals are joined into one.
 
 `value IN (100 numbers)` would be a hundred rows of an index. Instead it is one row, whose interval spans them all, and
 a set that an event's key must lie in. A set is a list of closed intervals of keys in ascending order. Rows of one
@@ -46,7 +46,7 @@ class KeySets:
         return self.lows[self.begins[self.sets]], self.highs[self.begins[self.sets + 1] - 1]
 
     def select(self, keep: Mask) -> KeySets:
-        """Only the rows marked in `keep`, numbered anew; sets nobody demands any more are dropped."""
+        """Only the rows marked in `keep`, renumbered; sets nobody demands any more are dropped."""
         numbers = (np.cumsum(keep) - 1).astype(np.int32)
         chosen = keep[self.rows]
         used, sets = np.unique(self.sets[chosen], return_inverse=True)

@@ -1,7 +1,7 @@
-"""Where new subscriptions wait for their index: asked one by one, but without compiling anything for so short a time.
+"""Where new subscriptions wait for their index: tried one by one, without compiling anything for so short a time.
 
 Most filters are one box, which is ready for the index in a few microseconds (`plans`) and is tried on an event by
-comparing keys. The others are tried as they are. A stage holds a few hundred at most.
+comparing keys. The others are evaluated. A stage holds a few hundred at most.
 """
 
 from __future__ import annotations

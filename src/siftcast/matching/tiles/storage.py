@@ -13,7 +13,7 @@ from siftcast.matching.tiles.general_segment import GeneralSegment
 from siftcast.matching.tiles.index import Bitmap, TileIndex
 from siftcast.matching.tiles.keys import Dimension, Mask, StringRanks
 from siftcast.matching.tiles.residues import Residues
-from siftcast.matching.tiles.rows import Entries, RowSet
+from siftcast.matching.tiles.rows import DimensionEntries, RowSet
 from siftcast.matching.tiles.segment import IndexedSegment, PlainSegment, Segment
 from siftcast.matching.tiles.sets import KeySets
 from siftcast.matching.tiles.waiting_segment import WaitingSegment
@@ -64,13 +64,13 @@ def _save(segment: IndexedSegment) -> Saved:
 
 
 def _load(saved: Saved, undecided: Mapping[int, Filter], is_ready: bool) -> Segment:
-    entries: dict[Dimension, Entries] = {}
+    entries: dict[Dimension, DimensionEntries] = {}
     ranks: dict[Dimension, StringRanks] = {}
     sets: dict[Dimension, KeySets] = {}
     for item in saved["dimensions"]:
         kind = item["kind"]
         dimension = tuple(map(_text, item["path"])), (Kind(kind) if kind in {known.value for known in Kind} else kind)
-        entries[dimension] = Entries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
+        entries[dimension] = DimensionEntries(_read(item["rows"]), _read(item["lows"]), _read(item["highs"]))
         if item["strings"] is not None:
             ranks[dimension] = StringRanks(list(map(_text, item["strings"])))
         if item["sets"] is not None:
@@ -110,7 +110,7 @@ def _load_sets(saved: Sequence[Any]) -> KeySets:
 
 
 def _bytes(text: str) -> bytes:
-    """Any text, also one with half a surrogate pair, which a filter may name."""
+    """Any text, even one with half a surrogate pair, which a filter may name."""
     return text.encode("utf-8", "surrogatepass")
 
 

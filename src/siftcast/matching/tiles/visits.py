@@ -4,19 +4,19 @@ Kernels read the index through raw addresses kept in one descriptor (the ``PART_
 since Numba needs 0.1 us or more to unpack each array argument while one integer costs almost nothing;
 ``TileIndex`` owns the arrays and so keeps the addresses valid.
 
-A tile is of one of two kinds (``packing`` chooses and draws both). In a filtered tile a slot is a filter::
+A tile is of one of two kinds (``packing`` chooses and draws both). In a filtered tile a facet is a filter::
 
     key of dim A -> code 17 (once an event) -> map[17] = line 4 -> 0110 1101 ... --+
     key of dim B -> code 99                 -> map[99] = line 7 -> 1100 1111 ... --+-AND-> rows to test, one by one
 
-In an exact tile a slot knows every end of its intervals, and no row is ever tested::
+In an exact tile a facet knows every end of its intervals, and no row is ever tested::
 
     key of dim A -> edge search -> bucket 2 -> line 0110 1101 ... --+
     key of dim B -> edge search -> bucket 7 -> line 1100 1111 ... --+-AND-> 0100 1101   who MAY match
                                                                               |
     bucket 2 has <= 7 change points inside: those the key fails --- clear --> 0100 0101   who DOES match
 
-Entries without a slot are loose: they are tested for each row that is left. Every step loops over events or rows
+Entries without a facet are loose: they are tested for each row that is left. Every step loops over events or rows
 and has no branch that depends on them: with one event at a time, mispredicted branches would cost more than all else.
 
 Numba's disk cache does not notice an edit of this file: see ``SOURCES_DIGEST`` in ``kernels``.
@@ -58,8 +58,8 @@ from .lines import (
     word_mask,
 )
 
-PIVOTS = 16  # Edges of a small slot, or the first edges of up to 16 groups.
-GROUP = 8  # Edges of a slot's group.
+PIVOTS = 16  # Edges of a small facet, or the first edges of up to 16 groups.
+GROUP = 8  # Edges of a facet's group.
 CODE_GROUP = 16  # Edges of a dimension's group.
 MAP_LINES = 4  # Cache lines of a filter's map from code to line.
 VISITS_MAX = 64  # Events that visit a tile together; their number and a position just fit into 16 bits.
@@ -87,8 +87,8 @@ BLOCK_EVENTS = 1024  # Events of a batch that are matched together.
     PART_SUMMARY,
     PART_TILE_BITS,
     PART_TILE_TABLE,
-    PART_SLOT_TABLE,
-    PART_SLOTS,
+    PART_FACET_TABLE,
+    PART_FACETS,
     PART_ROW_BITS,
     PART_LOOSE_BITS,
     PART_LOOSE_BEGIN,
@@ -100,9 +100,9 @@ BLOCK_EVENTS = 1024  # Events of a batch that are matched together.
 PARTS = 18
 
 
-def visit_bytes(slots: int) -> int:
-    """Scratch space of a visit when no tile has more slots: failed positions, events left, words, rows, buckets."""
-    return FAILED_BYTES + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES + VISITS_MAX * (slots + 1)
+def visit_bytes(facets: int) -> int:
+    """Scratch space of a visit when no tile has more facets: failed positions, events left, words, rows, buckets."""
+    return FAILED_BYTES + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES + VISITS_MAX * (facets + 1)
 
 
 @inlined
@@ -216,62 +216,64 @@ def visit_tile(
     """
     tile_entry = part(index, PART_TILE_TABLE) + 16 * tile
     first, last = load_int32(tile_entry), load_int32(tile_entry + 16)
-    table, slots = part(index, PART_SLOT_TABLE), part(index, PART_SLOTS)
+    table, facets = part(index, PART_FACET_TABLE), part(index, PART_FACETS)
     rows = and_lines(load_line(alive + LINE_BYTES * tile), load_line(part(index, PART_ROW_BITS) + LINE_BYTES * tile))
     for i in range(count):
         store_line(lines + LINE_BYTES * i, rows)
     if load_int32(tile_entry + 8) != 0:
-        visit_exactly(table + 16 * first, table + 16 * last, slots, keys, count, lines, scratch)
+        visit_exactly(table + 16 * first, table + 16 * last, facets, keys, count, lines, scratch)
     else:
-        fetch = visit_filters(table + 16 * first, table + 16 * last, slots, codes, count, lines, fetch, step)
+        fetch = visit_filters(table + 16 * first, table + 16 * last, facets, codes, count, lines, fetch, step)
     return fetch
 
 
 @inlined
-def slots_begin(index: int, tile: int) -> int:
-    """Address of the first slot of a tile, or of the end."""
+def facets_begin(index: int, tile: int) -> int:
+    """Address of the first facet of a tile, or of the end."""
     first = load_int32(part(index, PART_TILE_TABLE) + 16 * tile)
-    return part(index, PART_SLOTS) + LINE_BYTES * load_int32(part(index, PART_SLOT_TABLE) + 16 * first + 8)
+    return part(index, PART_FACETS) + LINE_BYTES * load_int32(part(index, PART_FACET_TABLE) + 16 * first + 8)
 
 
 @inlined
-def filter_line(slot: int, column: int, codes: int) -> int:
+def filter_line(facet: int, column: int, codes: int) -> int:
     """Address of a filter's line for an event; the upper byte of a fine code is the code."""
-    line = load_uint8(slot + load_uint8(codes + column + column + 1))
-    return slot + LINE_BYTES * (MAP_LINES + line)
+    line = load_uint8(facet + load_uint8(codes + column + column + 1))
+    return facet + LINE_BYTES * (MAP_LINES + line)
 
 
 @piece
-def visit_filters(entry: int, end: int, slots: int, codes: int, count: int, lines: int, fetch: int, step: int) -> int:
-    """AND the filters' lines; four slots at a time spare most loads and stores of the result.
+def visit_filters(entry: int, end: int, facets: int, codes: int, count: int, lines: int, fetch: int, step: int) -> int:
+    """AND the filters' lines; four facets at a time spare most loads and stores of the result.
 
     One line is fetched a step: fetched in bursts, they would keep all else waiting.
     """
     while entry + 64 <= end:
         column0, column1 = load_int32(entry), load_int32(entry + 16)
         column2, column3 = load_int32(entry + 32), load_int32(entry + 48)
-        slot0, slot1 = slots + LINE_BYTES * load_int32(entry + 8), slots + LINE_BYTES * load_int32(entry + 24)
-        slot2, slot3 = slots + LINE_BYTES * load_int32(entry + 40), slots + LINE_BYTES * load_int32(entry + 56)
+        facet0, facet1 = facets + LINE_BYTES * load_int32(entry + 8), facets + LINE_BYTES * load_int32(entry + 24)
+        facet2, facet3 = facets + LINE_BYTES * load_int32(entry + 40), facets + LINE_BYTES * load_int32(entry + 56)
         for i in range(count):
             prefetch(fetch)
             fetch += step
             place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
-            left = and_lines(load_line(filter_line(slot0, column0, row)), load_line(filter_line(slot1, column1, row)))
-            right = and_lines(load_line(filter_line(slot2, column2, row)), load_line(filter_line(slot3, column3, row)))
+            left = and_lines(load_line(filter_line(facet0, column0, row)), load_line(filter_line(facet1, column1, row)))
+            right = and_lines(
+                load_line(filter_line(facet2, column2, row)), load_line(filter_line(facet3, column3, row))
+            )
             store_line(place, and_lines(load_line(place), and_lines(left, right)))
         entry += 64
     while entry < end:
-        column, slot = load_int32(entry), slots + LINE_BYTES * load_int32(entry + 8)
+        column, facet = load_int32(entry), facets + LINE_BYTES * load_int32(entry + 8)
         for i in range(count):
             place, row = lines + LINE_BYTES * i, load_int64(codes + 8 * i)
-            store_line(place, and_lines(load_line(place), load_line(filter_line(slot, column, row))))
+            store_line(place, and_lines(load_line(place), load_line(filter_line(facet, column, row))))
         entry += 16
     return fetch
 
 
 @inlined
 def find_bucket(edges: int, count: int, key: int) -> int:
-    """As find_code, for the edges of a slot: their groups have 8."""
+    """As find_code, for the edges of a facet: their groups have 8."""
     found = count_bits(at_most_mask(edges, key) | at_most_mask(edges + LINE_BYTES, key) << 8)
     if count > PIVOTS:
         group = max(min(found, (count + 7) >> 3), 1) - 1
@@ -281,18 +283,18 @@ def find_bucket(edges: int, count: int, key: int) -> int:
 
 
 @piece
-def visit_exactly(entry: int, end: int, slots: int, keys: int, count: int, lines: int, scratch: int) -> None:
-    """AND the line of each event's bucket, slot by slot; list the events with bits left; clear what they fail."""
+def visit_exactly(entry: int, end: int, facets: int, keys: int, count: int, lines: int, scratch: int) -> None:
+    """AND the line of each event's bucket, facet by facet; list the events with bits left; clear what they fail."""
     failed, kept = scratch, scratch + FAILED_BYTES
     buckets = kept + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES
-    for slot in range(entry, end, 16):
-        column, edge_count = 8 * load_int32(slot), load_int32(slot + 4)
-        edges = slots + LINE_BYTES * load_int32(slot + 8)
-        slot_lines = edges + LINE_BYTES * load_int32(slot + 12)
+    for facet in range(entry, end, 16):
+        column, edge_count = 8 * load_int32(facet), load_int32(facet + 4)
+        edges = facets + LINE_BYTES * load_int32(facet + 8)
+        facet_lines = edges + LINE_BYTES * load_int32(facet + 12)
         for i in range(count):
             bucket = find_bucket(edges, edge_count, load_int64(load_int64(keys + 8 * i) + column))
             place = lines + LINE_BYTES * i
-            store_line(place, and_lines(load_line(place), load_line(slot_lines + LINE_BYTES * bucket)))
+            store_line(place, and_lines(load_line(place), load_line(facet_lines + LINE_BYTES * bucket)))
             store_uint8(buckets + i, bucket)
         buckets += VISITS_MAX
     left = 0
@@ -300,9 +302,9 @@ def visit_exactly(entry: int, end: int, slots: int, keys: int, count: int, lines
         store_int64(kept + 8 * left, i)
         left += min(word_mask(load_line(lines + LINE_BYTES * i)), 1)
     buckets = kept + 8 * VISITS_MAX + WORDS_BYTES + FOUND_BYTES
-    for slot in range(entry, end, 16):
-        column, edge_count = 8 * load_int32(slot), load_int32(slot + 4)
-        values = slots + LINE_BYTES * (load_int32(slot + 8) + load_int32(slot + 12) + edge_count + 1)
+    for facet in range(entry, end, 16):
+        column, edge_count = 8 * load_int32(facet), load_int32(facet + 4)
+        values = facets + LINE_BYTES * (load_int32(facet + 8) + load_int32(facet + 12) + edge_count + 1)
         positions = values + LINE_BYTES * (edge_count + 1)
         last = failed
         for at in range(left):

@@ -1,8 +1,8 @@
 """A segment whose kernels are still being compiled: an event is compared with all rows at once, by NumPy.
 
-It answers exactly as the index will, in time linear in the rows: about 10 ns for each of their intervals, 0.05 s for a
-million subscriptions of five ranges. It serves the first seconds on a machine only. A batch of any size rather waits
-for the index, and what is added meanwhile gets a segment of its own, so nothing here is ever merged.
+It answers exactly as the index will, in time linear in the rows: about 10 ns per interval, 0.05 s for a million
+subscriptions of five ranges. It serves only the first seconds on a machine. A batch of any size waits for the index
+instead, and what is added meanwhile gets a segment of its own, so nothing here is ever merged.
 """
 
 from __future__ import annotations

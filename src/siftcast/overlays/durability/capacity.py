@@ -25,11 +25,13 @@ and a higher limit at one of the nodes lets them go on.
 
 from __future__ import annotations
 
+from siftcast.model import Event, EventError
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.durability.order import Landings
 from siftcast.overlays.durability.queues import Queues
 from siftcast.overlays.durability.relaying import Relaying
 from siftcast.overlays.durability.settings import Settings
+from siftcast.overlays.wire_events import encode_event
 
 _RELAYS_SHARE = 2
 
@@ -83,3 +85,16 @@ class Capacity:
             return True
         self._queues.drop_history(excess + 1 + self._bytes_max // 100)
         return self.kept_bytes < self._bytes_max
+
+
+def objection_to(event: Event, failure: str) -> str:
+    """Why a durable event cannot be taken, if it cannot; `failure` is why nothing can be written."""
+    if not event.id:
+        return "a durable event needs an id"
+    if failure:
+        return f"nothing can be kept now: {failure}"
+    try:
+        encode_event(event)
+    except EventError as error:
+        return str(error)
+    return ""

@@ -17,7 +17,7 @@ import msgspec
 
 from siftcast.model import Event, Subscription, SubscriptionError
 from siftcast.model.showing import shown
-from siftcast.overlays.contract import Effect, Stimulus
+from siftcast.overlays.contract import Effect, NodeId, Stimulus
 
 _WHOLE_MAX = 2**63 - 1
 """The largest whole number on disk and on the wire."""
@@ -91,6 +91,18 @@ class OfferRefused(Stimulus, frozen=True, gc=False):
     subscription: str
     position: int
     reason: str = ""
+
+
+class HandOverRequested(Stimulus, frozen=True, gc=False):
+    """The node leaves: another takes over its durable subscriptions, with all they hold."""
+
+    heir: NodeId
+
+
+class AdoptSubscriptions(Effect, frozen=True, gc=False):
+    """Durable subscriptions of a node that is gone are this node's from now on, with what was kept for them here."""
+
+    subscriptions: Sequence[Subscription]
 
 
 class Accept(Effect, frozen=True, gc=False):

@@ -13,7 +13,7 @@ apart, lets the scheme handle what concerns it, and sends the effects of the sch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,11 +23,14 @@ from siftcast.overlays.contract import (
     Deliver,
     Effect,
     Effects,
+    EpochRetired,
     InputSetAside,
     Message,
     MessageReceived,
+    MessageReturned,
     NodeId,
     PeerFound,
+    PeerGone,
     PeerLost,
     Persist,
     PersistAll,
@@ -47,33 +50,47 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.delivery import Parcel
-from siftcast.overlays.durability.capacity import Capacity
+from siftcast.overlays.durability.capacity import Capacity, objection_to
 from siftcast.overlays.durability.contract import (
     Accept,
+    AdoptSubscriptions,
     DurableSubscribeRequested,
+    HandOverRequested,
     OfferRefused,
     OffersAcknowledged,
+    QueuePolicy,
     SubscriberAttached,
     SubscriberDetached,
 )
 from siftcast.overlays.durability.errors import RestoreError
+from siftcast.overlays.durability.handing_over import HandingOver
 from siftcast.overlays.durability.handshake import Handshake
+from siftcast.overlays.durability.held_back import HeldBack
 from siftcast.overlays.durability.id_memory import IdMemory
-from siftcast.overlays.durability.identity import FORMAT, SELF, SelfRecord, fit_to_network, read_self
 from siftcast.overlays.durability.ledger import Ledger
 from siftcast.overlays.durability.link import Link
-from siftcast.overlays.durability.messages import Acknowledge, ControlRelay, Greet, Lineage, Relay, Release, Ticket
+from siftcast.overlays.durability.messages import (
+    Acknowledge,
+    ControlRelay,
+    Greet,
+    Lineage,
+    Relay,
+    Release,
+    TakeOver,
+    Ticket,
+)
 from siftcast.overlays.durability.order import Landed, Landings, Place, Released, Unparked
+from siftcast.overlays.durability.past import Past
 from siftcast.overlays.durability.queues import RETENTION_TIMER, Queues
 from siftcast.overlays.durability.relaying import RESEND_TIMER, Relaying
 from siftcast.overlays.durability.roster import Roster
 from siftcast.overlays.durability.routing_memory import RoutingMemory, check_memory
 from siftcast.overlays.durability.settings import DEFAULTS, Settings
 from siftcast.overlays.durability.watchdog import WATCH_TIMER, Watchdog
-from siftcast.overlays.wire_events import encode_event
+from siftcast.overlays.envelopes import opened
 from siftcast.overlays.wire_messages import MessageCodec
 
-DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Release, Greet, Acknowledge)
+DURABLE_MESSAGES: tuple[type[Message], ...] = (Relay, ControlRelay, Release, Greet, Acknowledge, TakeOver)
 _RETRY_TIMER = "durable/retry"
 _INNER = "inner/"
 _KEPT_FROM_REPLAY = (SetTimer,)
@@ -100,7 +117,7 @@ class Durable(Protocol):
         self._settings = settings
         self._ledger = Ledger()
         self._landings = Landings(self._ledger, node)
-        self._codec = MessageCodec(inner.messages)
+        self._codec = MessageCodec((*inner.messages, TakeOver))
         self._relaying = Relaying(
             self._ledger,
             self._codec,
@@ -110,6 +127,7 @@ class Durable(Protocol):
             resend_ms_max=settings.resend_ms_max,
         )
         self._queues = Queues(self._ledger, settings.ids_max)
+        self._handing_over = HandingOver(self._ledger, self._queues)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
         self._routing = RoutingMemory(self._ledger, node, inner.messages)
         self._out: list[Effect] = []
@@ -117,8 +135,7 @@ class Durable(Protocol):
         self._now_out: list[Effect] = []
         """Effects of this stimulus that need not wait."""
         self._calendar_ms = 0.0
-        self._life = 0
-        self._is_laid_out_otherwise = False
+        self._past = Past(node, roster, self._ledger, self._now_out.append)
         self._set_aside = 0
         self._relaying.out = self._queues.out = self._out
         self._handshake = Handshake(
@@ -130,9 +147,7 @@ class Durable(Protocol):
             report=self._now_out.append,
         )
         self._capacity = Capacity(self._queues, self._landings, self._relaying, settings)
-        self._held_back: set[NodeId] = set()
-        """Neighbours whose relays wait until there is room."""
-        self._times_held_back = 0
+        self._held_back = HeldBack(self._relaying, self._capacity, roster, self._now_out.append)
         self._missed = 0
         """How many ephemeral events of other nodes durable subscriptions did not get, for want of room."""
         self._watchdog = Watchdog(self._relaying, self._landings, self._ledger, roster, settings.stall_ms)
@@ -142,8 +157,9 @@ class Durable(Protocol):
             self._receive(stimulus, now)
         else:
             self._meet(stimulus, now)
-        if self._held_back and not self._ledger.failure:
-            self._take_held_back(now)
+        if self._held_back.peers and not self._ledger.failure:
+            for sender, relay in self._held_back.ready():
+                self._take_relays(sender, relay, now)
         self._ledger.hold(self._out)
         self._out.clear()
         ready = self._ledger.flush()
@@ -186,7 +202,7 @@ class Durable(Protocol):
                 self._subscribe(subscriptions, now)
             case DurableSubscribeRequested(subscription, policy):
                 self._queues.subscribe(subscription, policy)
-                self._run(SubscribeRequested((subscription,)), now)
+                self._run(SubscribeRequested((subscription,), durable=True), now)
                 self._out.append(Accept(subscription.id))
             case UnsubscribeRequested(ids):
                 for id in ids:
@@ -200,6 +216,14 @@ class Durable(Protocol):
                     self._relaying.note_told(peer)
                     self._introduce(peer, now)
                 self._relaying.greet(peer)
+            case PeerGone():
+                self._give_up(stimulus, now)
+            case EpochRetired(epoch):
+                self._routing.forget_epoch(epoch)
+                self._run(stimulus, now)
+            case HandOverRequested(heir):
+                for piece in self._handing_over.give(heir):
+                    self._relaying.relay(piece, (heir,))
             case TimerFired(name) if name.startswith("durable/"):
                 self._wake(name, now)
             case PersistFailed(key, reason):
@@ -212,6 +236,32 @@ class Durable(Protocol):
                 self._leave_out(sender, message, now)
             case _:
                 self._run(stimulus, now)
+
+    def _give_up(self, gone: PeerGone, now: float) -> None:
+        """A node is gone: what it announced is void, and what waited for it takes other ways."""
+        peer = gone.peer
+        self._routing.forget_sender(peer)
+        returned, duties = self._relaying.end(peer)
+        self._held_back.peers.discard(peer)
+        self._run(gone, now)
+        for duty in duties:
+            self._landings.release(duty)
+        for place, waiting in returned:
+            if isinstance(waiting.content, TakeOver):
+                facts = {"node": self._roster.name(peer), "subscription": waiting.content.subscription}
+                self._now_out.append(Report("an heir is gone; its subscription goes on here", facts))
+                self._adopt(waiting.content, now)
+            else:
+                effects = self._inner.handle(MessageReturned(peer, waiting.content), now)
+                self._carry_out(effects, now, durable=True)
+            if waiting.duty:
+                self._landings.finish(waiting.duty, place)
+        self._follow(now)
+
+    def _adopt(self, told: TakeOver, now: float) -> None:
+        """A durable subscription of another node is this one's from now on."""
+        item = self._handing_over.take(told)
+        self._run(SubscribeRequested((item,), durable=True), now)
 
     def _wake(self, timer: str, now: float) -> None:
         if timer == RESEND_TIMER:
@@ -232,10 +282,11 @@ class Durable(Protocol):
         try:
             records = self._restore(restored, damaged=damaged, nonce=nonce)
             subscriptions = self._queues.restore(records)
+            self._handing_over.restore(records)
             own = {key[len(_INNER) :]: data for key, data in records.items() if key.startswith(_INNER)}
             replay: list[Stimulus] = [Started(own, nonce=nonce), *self._routing.restore(records)]
             if subscriptions:
-                replay.insert(1, SubscribeRequested(tuple(subscriptions)))
+                replay.insert(1, SubscribeRequested(tuple(subscriptions), durable=True, restored=True))
             for stimulus in replay:
                 effects = self._inner.handle(stimulus, now)
                 self._now_out += [effect for effect in effects if isinstance(effect, _KEPT_FROM_REPLAY)]
@@ -247,7 +298,7 @@ class Durable(Protocol):
         for peer, link in list(self._relaying.links.items()):
             if damaged:
                 self._landings.move(self._relaying.begin_stream(peer))
-            if self._is_laid_out_otherwise:
+            if self._past.is_laid_out_otherwise:
                 # It may be no neighbour any more; if it is, it will be found, and told all as one that is new.
                 self._relaying.lose(peer)
                 link.told = False
@@ -260,21 +311,8 @@ class Durable(Protocol):
 
     def _restore(self, restored: Mapping[str, bytes], *, damaged: bool, nonce: int) -> Mapping[str, bytes]:
         """Takes up everything but queues and the scheme's own state; returns the records that are good."""
-        before = read_self(restored, self._node, self._roster, damaged=damaged)
-        records: Mapping[str, bytes] = restored
-        lineage = (1, nonce)
-        if before is not None:
-            records, gone = fit_to_network(restored, before, self._roster)
-            for key in gone:
-                self._ledger.forget(key)
-            self._is_laid_out_otherwise = before.layout != self._roster.layout
-            if self._is_laid_out_otherwise:
-                self._now_out.append(Report("network was laid out otherwise before", {"records": len(gone)}))
-            lineage, self._life = before.lineage, before.life
-        if damaged:
-            lineage = (lineage[0] + 1, nonce)
-        self._life += 1
-        duties = self._relaying.restore(records, lineage, self._life, nonce)
+        records, lineage = self._past.take_up(restored, damaged=damaged, nonce=nonce)
+        duties = self._relaying.restore(records, lineage, self._past.life, nonce)
         self._keep_self()
         self._accepted.restore(records)
         for (peer, number), duty in self._landings.restore(records, duties):
@@ -282,21 +320,17 @@ class Durable(Protocol):
         return records
 
     def _keep_self(self) -> None:
-        roster, lineage = self._roster, self._relaying.lineage
-        record = SelfRecord(
-            FORMAT, self._node, roster.name(self._node), roster.network, roster.layout, lineage, self._life
-        )
-        self._ledger.put(SELF, msgspec.msgpack.encode(record))
+        self._past.keep(self._relaying.lineage)
 
     def _introduce(self, peer: NodeId, now: float) -> None:
         """Tells a peer all there is to say about routing; what was said before is void."""
-        self._relaying.begin_epoch(peer)
+        self._relaying.begin_chapter(peer)
         self._carry_out(self._inner.handle(PeerFound(peer), now), now)
 
     # -- events ------------------------------------------------------------------------------------------
 
     def _publish(self, event: Event, now: float) -> None:
-        reason = self._objection(event)
+        reason = objection_to(event, self._ledger.failure)
         if reason:
             self._now_out.append(Refuse(event.id, reason))
         elif event.id in self._accepted:
@@ -306,18 +340,6 @@ class Durable(Protocol):
         elif self._enter(event, now):
             self._accepted.add(event.id)
             self._out.append(Accept(event.id))
-
-    def _objection(self, event: Event) -> str:
-        """Why an event cannot be taken, if it cannot."""
-        if not event.id:
-            return "a durable event needs an id"
-        if self._ledger.failure:
-            return f"nothing can be kept now: {self._ledger.failure}"
-        try:
-            encode_event(event)
-        except EventError as error:
-            return str(error)
-        return ""
 
     def _enter(self, event: Event, now: float) -> bool:
         """Hands a durable event to the scheme; False if that refused it."""
@@ -357,14 +379,12 @@ class Durable(Protocol):
             case Relay():
                 if self._handshake.takes(sender, message, now) and not self._ledger.failure:
                     if self._capacity.holds_back(sender):
-                        self._hold_back(sender, message)
+                        self._held_back.hold(sender, message)
                     else:
                         self._take_relays(sender, message, now)
             case ControlRelay():
                 if not self._ledger.failure:
-                    for content in self._relaying.take_control(sender, message):
-                        self._routing.note(sender, content)
-                        self._run(MessageReceived(sender, content), now)
+                    self._take_control(sender, message, now)
                 self._relaying.acknowledge(sender)
             case Acknowledge():
                 if self._handshake.is_good(sender, message, now):
@@ -394,6 +414,9 @@ class Durable(Protocol):
             if each.watched:
                 duty = self._landings.begin((sender, each.number), each.ticket)
                 link.owe(each.number, duty)
+            if isinstance(each.content, TakeOver):
+                self._adopt(each.content, now)
+                continue
             if each.event_id is None:
                 self._routing.note(sender, each.content)
             effects = self._inner.handle(MessageReceived(sender, each.content), now)
@@ -405,24 +428,6 @@ class Durable(Protocol):
             self._landings.release(link.duty_of(relay.number))
         self._follow(now)
         self._relaying.acknowledge(sender)
-
-    def _hold_back(self, sender: NodeId, relay: Relay) -> None:
-        """Leaves a relay with its sender until there is room; said the 1st, 2nd, 4th, 8th … time that begins."""
-        self._relaying.link(sender).put_off(relay)
-        if sender not in self._held_back:
-            self._held_back.add(sender)
-            self._times_held_back += 1
-            if self._times_held_back & (self._times_held_back - 1) == 0:
-                facts = {"peer": self._roster.name(sender), "why": self._capacity.objection()}
-                self._now_out.append(Report("relays are held back", facts))
-
-    def _take_held_back(self, now: float) -> None:
-        """Takes relays that were held back, from neighbours for whom there is room again."""
-        for sender in [peer for peer in self._held_back if not self._capacity.holds_back(peer)]:
-            self._held_back.discard(sender)
-            relay = self._relaying.link(sender).relays_in.next_put_off()
-            if relay is not None:
-                self._take_relays(sender, relay, now)
 
     def _release_orphans(self, link: Link) -> None:
         """Releases what came in a stream that its sender has given up."""
@@ -436,17 +441,20 @@ class Durable(Protocol):
             case Relay():
                 self._take_relays(sender, message, now, without=message)
             case ControlRelay():
-                for content in self._relaying.take_control(sender, message):
-                    if content is message.content:
-                        self._put_aside(sender, content)
-                    else:
-                        self._routing.note(sender, content)
-                        self._run(MessageReceived(sender, content), now)
+                self._take_control(sender, message, now, without=message.content)
                 self._relaying.acknowledge(sender)
+
+    def _take_control(self, sender: NodeId, relay: ControlRelay, now: float, *, without: Message | None = None) -> None:
+        for content in self._relaying.take_control(sender, relay):
+            if content is without:
+                self._put_aside(sender, content)
+            else:
+                self._routing.note(sender, content)
+                self._run(MessageReceived(sender, content), now)
 
     def _put_aside(self, sender: NodeId, content: Message) -> None:
         self._set_aside += 1
-        key = f"aside/{self._life}/{self._set_aside}"
+        key = f"aside/{self._past.life}/{self._set_aside}"
         self._ledger.put(key, msgspec.msgpack.encode((sender, self._codec.encode(content))))
 
     def _take_releases(self, sender: NodeId, stream: Lineage, numbers: tuple[int, ...], now: float) -> None:
@@ -489,17 +497,25 @@ class Durable(Protocol):
         for effect in effects:
             match effect:
                 case SendMessage(message, destinations):
-                    if message.control:
+                    if message.repeated:
+                        self._out.append(effect)
+                    elif message.control:
                         self._relaying.steer(message, destinations)
+                    elif message.must_arrive:
+                        # For a node that may be absent: nobody else waits until it has arrived there.
+                        self._relaying.relay(message, destinations)
                     elif durable or message.event_id is None:
                         places += self._relaying.relay(message, destinations, duty, ticket)
-                        if message.event_id is None and isinstance(message, Parcel):
-                            for peer in message.destinations:
+                        if message.event_id is None and isinstance(parcel := opened(message)[1], Parcel):
+                            for peer in parcel.destinations:
                                 self._relaying.note_told(peer)
                     else:
                         self._now_out.append(effect)
                 case Deliver(event, ids):
                     delivered.update(dict.fromkeys(ids))
+                case AdoptSubscriptions(subscriptions):
+                    for item in subscriptions:
+                        self._queues.subscribe(item, QueuePolicy(), adopted=True)
                 case Persist(key, data):
                     self._ledger.put(_INNER + key, data) if data is not None else self._ledger.forget(_INNER + key)
                     self._out.append(_Kept(key))
@@ -508,7 +524,9 @@ class Durable(Protocol):
                 case _:
                     (self._out if durable else self._now_out).append(effect)
         if event is not None:
-            others, names = self._split(list(delivered))
+            others, names = self._queues.split(list(delivered))
+            for heir, piece in self._handing_over.pass_on(event, others, self._clock(now)):
+                self._relaying.relay(piece, (heir,))
             if others:
                 (self._out if durable else self._now_out).append(Deliver(event, others))
             if names and ticket is not None and not self._landings.is_own(duty):
@@ -518,11 +536,6 @@ class Durable(Protocol):
             elif names:
                 self._queue(event, names, now)
         return places
-
-    def _split(self, ids: list[str]) -> tuple[list[str], list[str]]:
-        """Ephemeral and durable subscriptions."""
-        names = [id for id in ids if id in self._queues] if len(self._queues) else []
-        return ([id for id in ids if id not in self._queues] if names else ids), names
 
     def _miss(self, event: Event, reason: str, *, own: bool) -> None:
         """An ephemeral event is not kept for durable subscriptions; who has published it here is told."""
@@ -546,8 +559,31 @@ class Durable(Protocol):
         """The durable subscriptions, to look at."""
         return self._queues
 
+    def waiting(self) -> Iterator[tuple[NodeId, Message]]:
+        """Everything of the scheme that its receiver has not acknowledged, with the receiver."""
+        return self._relaying.all_waiting()
+
+    @property
+    def relays_waiting(self) -> int:
+        """How many relays were not acknowledged."""
+        return self._relaying.waiting
+
+    @property
+    def heirs(self) -> tuple[NodeId, ...]:
+        """To whom this node, which leaves, has handed over subscriptions."""
+        return self._handing_over.heirs
+
+    @property
+    def is_parking(self) -> bool:
+        """Whether events wait here until others have landed."""
+        return self._landings.parked > 0
+
     def way_of(self, event: Event) -> str | None:
         return self._inner.way_of(event)
+
+    @property
+    def is_settled(self) -> bool:
+        return self._inner.is_settled and not (self._relaying.waiting or self._landings.parked)
 
     def state(self) -> Mapping[str, Any]:
         """The scheme's facts, and how much waits: in outboxes, for earlier events, and for answers of clients."""
@@ -556,7 +592,7 @@ class Durable(Protocol):
             "relays_waiting": self._relaying.waiting,
             "events_parked": self._landings.parked,
             "kept_bytes": self._capacity.kept_bytes,
-            "held_back": sorted(self._held_back),
+            "held_back": sorted(self._held_back.peers),
             "peers_lost": sorted(peer for peer, link in self._relaying.links.items() if link.lost),
             "durable": self._queues.unanswered,
             "failure": self._ledger.failure,

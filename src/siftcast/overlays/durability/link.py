@@ -3,12 +3,12 @@
 *Relays* carry what must not be lost. The sender has each on its disk (`outbox/peer/number`), under a number that stays
 the same over crashes, so the receiver knows what it has seen whoever of the two was down.
 
-*Control* carries what routing tables are made of. It is not kept by the sender: after a crash it begins a new epoch
+*Control* carries what routing tables are made of. It is not kept by the sender: after a crash it begins a new chapter
 with an introduction that says all there is to say, which costs less than writing down every announcement.
 
                     relays     stream (1, a7)   … 17 18 19      base 17: 17 was not acknowledged yet
     node 4  ───────────────────────────────────────▶  node 9
-                    control    epoch (3, 2, 0, c5)  1 2 3
+                    control    chapter (3, 2, 0, c5)  1 2 3
             ◀───────────────────────────────────────
             Acknowledge(keeper (8, e1), known (3, b2), stream (1, a7), kept 18, unlanded 17, …)
 
@@ -19,7 +19,7 @@ lost its disk, or got an older one back, finds out before it sends anything unde
        ◀───────────── the peer is lost, or this node lost a part of its past ─────────────
 
 A receiver that lost what it had taken says so by a new lineage (`keeper`); then the relays that wait for it get new
-numbers in a new stream, and control begins a new epoch.
+numbers in a new stream, and control begins a new chapter.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from siftcast.overlays.durability.messages import (
     NEVER,
     UNKNOWN,
     Acknowledge,
+    Chapter,
     ControlRelay,
-    Epoch,
     Greet,
     Lineage,
     Relay,
@@ -67,7 +67,7 @@ class LinkRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     keeper: Lineage
     stream_in: Lineage
     taken: int
-    epoch: Epoch
+    chapter: Chapter
     control_taken: int
     told: bool
 
@@ -87,7 +87,7 @@ class Link:
     """Relays that are released, as far as the peer has not answered for it."""
     landed: Runs = ()
     """Relays of which the peer has said that they landed, and nothing later."""
-    epoch_out: Epoch = NEVER
+    chapter_out: Chapter = NEVER
     control_out: Outgoing[Message] = field(default_factory=Outgoing)
     told: bool = False
     """Whether this node has ever said anything about routing to the peer, and must introduce itself after a crash."""
@@ -95,7 +95,7 @@ class Link:
     """The peer's lineage, as it said last."""
     stream_in: Lineage = UNKNOWN
     relays_in: Incoming[Relay] = field(default_factory=Incoming)
-    epoch_in: Epoch = NEVER
+    chapter_in: Chapter = NEVER
     control_in: Incoming[ControlRelay] = field(default_factory=Incoming)
     unlanded: RunSet = field(default_factory=RunSet)
     """Relays of the peer that have not landed beyond this node."""
@@ -130,7 +130,7 @@ class Link:
             keeper=record.keeper,
             stream_in=record.stream_in,
             relays_in=Incoming(record.taken),
-            epoch_in=record.epoch,
+            chapter_in=record.chapter,
             control_in=Incoming(record.control_taken),
         )
 
@@ -144,7 +144,7 @@ class Link:
                 self.keeper,
                 self.stream_in,
                 self.relays_in.taken,
-                self.epoch_in,
+                self.chapter_in,
                 self.control_in.taken,
                 self.told,
             )
@@ -171,7 +171,7 @@ class Link:
             self.keeper,
             self.stream_out,
             self.relays_out.kept,
-            self.epoch_out,
+            self.chapter_out,
             self.control_out.kept,
         )
 
@@ -184,7 +184,7 @@ class Link:
             self.relays_in.taken,
             self.unlanded.runs,
             self.parked.runs,
-            self.epoch_in,
+            self.chapter_in,
             self.control_in.taken,
             self.greeted,
         )
@@ -193,8 +193,8 @@ class Link:
 
     def lacks_what_was_taken(self, greet: Greet) -> bool:
         """Whether the peer remembers that this node took more than this node knows of."""
-        control = self.control_in.taken if greet.epoch == self.epoch_in else 0
-        newest = greet.epoch >= self.epoch_in
+        control = self.control_in.taken if greet.chapter == self.chapter_in else 0
+        newest = greet.chapter >= self.chapter_in
         return self._lacks(greet.stream, greet.kept) or (newest and greet.control_kept > control)
 
     def lacks_beginning(self, relay: Relay) -> bool:
@@ -208,10 +208,10 @@ class Link:
 
     def lacks_what_was_sent(self, told: Acknowledge) -> bool:
         """Whether the peer has more from this node than this node knows to have sent."""
-        if is_behind(self.stream_out, told.stream) or told.epoch > self.epoch_out:
+        if is_behind(self.stream_out, told.stream) or told.chapter > self.chapter_out:
             return True
         beyond = told.stream == self.stream_out and told.kept >= self.relays_out.next
-        return beyond or (told.epoch == self.epoch_out and told.control_kept >= self.control_out.next)
+        return beyond or (told.chapter == self.chapter_out and told.control_kept >= self.control_out.next)
 
     # -- what comes in -----------------------------------------------------------------------------------
 
@@ -278,9 +278,9 @@ class Link:
 
     def take_control(self, relay: ControlRelay) -> list[Message]:
         """Control messages whose turn it is."""
-        if relay.epoch < self.epoch_in:
+        if relay.chapter < self.chapter_in:
             return []
-        if relay.epoch > self.epoch_in:
-            self.epoch_in = relay.epoch
+        if relay.chapter > self.chapter_in:
+            self.chapter_in = relay.chapter
             self.control_in = Incoming()
         return [item.content for _, item in self.control_in.receive(relay.number, relay)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from siftcast.overlays.contract import Message
+from siftcast.model import Event, Filter
+from siftcast.overlays.contract import Message, NodeId
+from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.durability.runs import Runs
 
 Lineage = tuple[int, int]
@@ -14,10 +16,10 @@ A node has one, which stands for its disk; each stream of relays has one, which 
 of its past goes on under a higher counter.
 """
 UNKNOWN: Lineage = (0, 0)
-Epoch = tuple[int, int, int, int]
+Chapter = tuple[int, int, int, int]
 """When a stream of control messages began: the counter of the sender's lineage, its life, how often it began again in
 that life, and the life's random number."""
-NEVER: Epoch = (0, 0, 0, 0)
+NEVER: Chapter = (0, 0, 0, 0)
 Ticket = tuple[str, int]
 """The place of an event among those of its publisher: the publisher's name in the network, and a sequence."""
 
@@ -48,6 +50,10 @@ class Relay(Message, frozen=True, gc=False):
     session: tuple[int, int] = (0, 0)
 
     @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return self.content.introduces
+
+    @property
     def event_id(self) -> str | None:
         return self.content.event_id
 
@@ -62,16 +68,39 @@ class Relay(Message, frozen=True, gc=False):
 
 
 class ControlRelay(Message, frozen=True, gc=False):
-    """A message about routing, in its place among those of its epoch. A new epoch begins with an introduction."""
+    """A message about routing, in its place among those of its chapter. A new chapter begins with an introduction."""
 
-    epoch: Epoch
+    chapter: Chapter
     number: int
     content: Message
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return self.content.introduces
 
     @property
     def signature(self) -> str:
         """What it carries, whatever number it is sent under."""
         return f"control relay of {self.content.signature}"
+
+
+class TakeOver(Message, frozen=True, gc=False):
+    """A durable subscription of a node that leaves, for its heir, with some of its events.
+
+    Each event has the calendar's time at which it came, and whether it was acknowledged; dead letters have how often
+    they were refused, and why.
+    """
+
+    control: ClassVar[bool] = False
+    must_arrive: ClassVar[bool] = True
+
+    subscription: str
+    filter: Filter
+    subscriber: str
+    delay_ms_max: float | None
+    policy: QueuePolicy
+    events: tuple[tuple[Event, float, bool], ...] = ()
+    letters: tuple[tuple[Event, int, str], ...] = ()
 
 
 class Release(Message, frozen=True, gc=False):
@@ -85,7 +114,7 @@ class Greet(Message, frozen=True, gc=False):
     """Opens a link: nothing else is sent until it was answered. It is repeated until then.
 
     `keeper` is the lineage of whoever greets, `known` that of the receiver as far as it was seen. All relays of
-    `stream` up to `kept` and all control messages of `epoch` up to `control_kept` were acknowledged by the receiver,
+    `stream` up to `kept` and all control messages of `chapter` up to `control_kept` were acknowledged by the receiver,
     who finds out so whether it still has them. The token tells the answer from what was said before.
     """
 
@@ -94,7 +123,7 @@ class Greet(Message, frozen=True, gc=False):
     known: Lineage
     stream: Lineage
     kept: int
-    epoch: Epoch
+    chapter: Chapter
     control_kept: int
 
 
@@ -102,7 +131,7 @@ class Acknowledge(Message, frozen=True, gc=False):
     """How far the sender of this, whose lineage is `keeper`, has on its disk what the receiver sent it.
 
     Relays of `stream` up to `kept` are safe, and landed but for `unlanded`, and done with but for `parked`, which wait
-    for their release; control messages of `epoch` are safe up to `control_kept`. `known` is the receiver's lineage as
+    for their release; control messages of `chapter` are safe up to `control_kept`. `known` is the receiver's lineage as
     far as it was seen, and `greeted` the token of its last `Greet`, if there was one.
     """
 
@@ -112,6 +141,6 @@ class Acknowledge(Message, frozen=True, gc=False):
     kept: int
     unlanded: Runs
     parked: Runs
-    epoch: Epoch
+    chapter: Chapter
     control_kept: int
     greeted: tuple[int, int] = (0, 0)

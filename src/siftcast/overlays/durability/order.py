@@ -18,6 +18,9 @@ Invariants: an event is released only after all earlier ones of its publisher ha
 release may queue all it has parked of that publisher up to there, in the order of their sequence. An event that is not
 parked enters only while no parked one is under way, and all others take its own way.
 
+A plan may change while a node is away that earlier events wait for (`overlays.epochs`). What is published by the new
+plan does not wait for them: order holds within an epoch.
+
 Releasing goes over the events of a publisher once, in order and without recursion, however many are parked.
 
 Cost: nothing where there is one way. Elsewhere every relay is answered twice, and an event that another way overlaps is
@@ -47,6 +50,8 @@ from siftcast.overlays.wire_events import decode_event, encode_event
 
 Place = tuple[NodeId, int]
 """A relay in an outbox: neighbour and number."""
+EPOCH = "@"
+"""In a way, after the epoch of its plan. Events of one publisher do not wait for those of another epoch."""
 OWN: NodeId = -1
 """In place of a neighbour: the duty is owed to a publisher of this node."""
 
@@ -174,7 +179,8 @@ class Landings:
 
     def begin_own(self, source: str, way: str) -> tuple[int, Ticket | None]:
         """A duty for an event of a publisher of this node, and its ticket if it must be parked."""
-        publisher = f"{self._node}:{source}"
+        epoch, at, _ = way.partition(EPOCH)
+        publisher = f"{self._node}:{source}{at}{epoch if at else ''}"
         # Whatever follows a parked event is parked too, so the last one that is not done speaks for all.
         line = self._own.get(publisher)
         last = None if line is None else self._duties[next(reversed(line.duties.values()))].record

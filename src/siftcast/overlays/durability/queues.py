@@ -7,7 +7,7 @@ that is told if it was not acknowledged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 
 import msgspec
@@ -49,6 +49,8 @@ class Queues:
         self._log = EventLog(ledger)
         self._seen = IdMemory(ledger, "logged", ids_max)
         self._queues: dict[str, SubscriptionQueue] = {}
+        self._adopted: dict[str, set[str]] = {}
+        """Subscriptions of other nodes before: they have not seen all that others here have, so the ids they hold."""
         self._dead: dict[str, dict[int, Letter]] = {}
         self._dead_bytes = 0
         self._due_ms = float("inf")
@@ -65,6 +67,11 @@ class Queues:
     def names(self) -> Iterable[str]:
         """All durable subscriptions."""
         return self._queues.keys()
+
+    def split(self, ids: list[str]) -> tuple[list[str], list[str]]:
+        """Of ids those that are no durable subscriptions here, and those that are."""
+        names = [id for id in ids if id in self._queues] if self._queues else []
+        return ([id for id in ids if id not in self._queues] if names else ids), names
 
     @property
     def unanswered(self) -> dict[str, int]:
@@ -94,6 +101,42 @@ class Queues:
         """What a subscription wants."""
         return self._queues[name].subscription.filter
 
+    @property
+    def adopted(self) -> Iterable[str]:
+        """Those that were another node's before."""
+        return self._adopted.keys()
+
+    def subscription(self, name: str) -> Subscription:
+        """A subscription as it was asked for."""
+        return self._queues[name].subscription
+
+    def contents(self, name: str) -> Iterator[tuple[Event, float, bool]]:
+        """What a subscription holds, ascending: each event, when it came, and whether it was acknowledged."""
+        queue = self._queues[name]
+        acknowledged = set(queue.history)
+        for position in sorted((*acknowledged, *queue.unanswered_positions)):
+            yield self._log.event(position), self._log[position].time_ms, position in acknowledged
+
+    def take_in(
+        self, name: str, events: Iterable[tuple[Event, float, bool]], letters: Iterable[tuple[Event, int, str]]
+    ) -> None:
+        """Takes over what a subscription held at another node."""
+        queue = self._queues[name]
+        for event, time_ms, acknowledged in events:
+            if event.id in self._adopted[name]:
+                continue
+            position = self._log.append(event, (name,), time_ms)
+            self._adopted[name].add(event.id)
+            queue.append(position)
+            if acknowledged:
+                queue.acknowledge((position,))
+        for event, refusals, reason in letters:
+            position = self._log.append(event, (name,), 0.0)
+            queue.append(position)
+            self._bury(queue, Bury(name, position, event, refusals, reason))
+        self._may_be_due_sooner = True
+        self._pump(queue)
+
     # -- subscriptions -----------------------------------------------------------------------------------
 
     def restore(self, records: Mapping[str, bytes]) -> list[Subscription]:
@@ -121,11 +164,16 @@ class Queues:
                     self._queues[name].take_up(place)
         self._log.sweep()
         self._seen.restore(records)
+        for name in [key.partition("/")[2] for key in records if key.startswith("adopted/")]:
+            self._adopted[name] = {event.id for event, _, _ in self.contents(name)}
         return [queue.subscription for queue in self._queues.values()]
 
-    def subscribe(self, subscription: Subscription, policy: QueuePolicy) -> None:
-        """Makes a durable subscription, or changes one."""
+    def subscribe(self, subscription: Subscription, policy: QueuePolicy, *, adopted: bool = False) -> None:
+        """Makes a durable subscription, or changes one; an `adopted` one was another node's before."""
         name = subscription.id
+        if adopted and name not in self._adopted:
+            self._adopted[name] = set()
+            self._ledger.put(f"adopted/{name}", b"")
         queue = self._queues.get(name)
         if queue is None:
             queue = SubscriptionQueue(subscription, policy, self._log.last, self._log, self._ledger)
@@ -144,6 +192,8 @@ class Queues:
         # A cursor that is still to be written would come back after its subscription is gone.
         self._ledger.later(f"cursor/{name}", lambda: self._ledger.forget(f"cursor/{name}"))
         self._ledger.forget(f"subscription/{name}")
+        if self._adopted.pop(name, None) is not None:
+            self._ledger.forget(f"adopted/{name}")
         for position, letter in self._dead.pop(name, {}).items():
             self._dead_bytes -= _weight(letter)
             self._ledger.forget(f"dead/{position}/{name}")
@@ -152,11 +202,10 @@ class Queues:
 
     def append(self, event: Event, names: Sequence[str], clock_ms: float) -> None:
         """Takes in an event for some of the subscriptions, unless it was seen before."""
-        if event.id in self._seen:
+        names = self._unseen(event.id, names)
+        if not names:
             return
         position = self._log.append(event, names, clock_ms)
-        if event.id:
-            self._seen.add(event.id)
         queues = [self._queues[name] for name in names]
         for queue in queues:
             queue.append(position)
@@ -165,6 +214,21 @@ class Queues:
             self._pump(queue)
             if clock_ms + max(queue.policy.age_ms_max, _RETENTION_MS_MIN) < self._due_ms:
                 self._may_be_due_sooner = True
+
+    def _unseen(self, id: str, names: Sequence[str]) -> Sequence[str]:
+        """Those of the subscriptions that have not seen an event; from now on they have."""
+        if not self._adopted:
+            known = id in self._seen
+            if id and not known:
+                self._seen.add(id)
+            return () if known else names
+        adopted = [name for name in names if name in self._adopted and (not id or id not in self._adopted[name])]
+        for name in adopted:
+            self._adopted[name].add(id)
+        others = [name for name in names if name not in self._adopted] if id not in self._seen else []
+        if others and id:
+            self._seen.add(id)
+        return [*others, *adopted]
 
     def _pump(self, queue: SubscriptionQueue) -> None:
         for position in queue.offers():

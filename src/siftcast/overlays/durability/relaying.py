@@ -14,7 +14,7 @@ neighbour, and one a write for each neighbour something was exchanged with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -115,14 +115,20 @@ class Relaying:
             link = self.links[peer] = Link(peer)
         if link.stream_out == UNKNOWN:
             link.stream_out = (1, self._nonce)
-        if link.epoch_out == NEVER:
-            link.epoch_out = (self.lineage[0], self._life, 0, self._nonce)
+        if link.chapter_out == NEVER:
+            link.chapter_out = (self.lineage[0], self._life, 0, self._nonce)
         return link
 
     @property
     def waiting(self) -> int:
         """How many relays were not acknowledged."""
         return sum(len(link.relays_out.waiting) for link in self.links.values())
+
+    def all_waiting(self) -> Iterator[tuple[NodeId, Message]]:
+        """What was not acknowledged, relays and messages about routing, with whom it is for."""
+        for peer, link in self.links.items():
+            yield from ((peer, waiting.content) for waiting in link.relays_out.waiting.values())
+            yield from ((peer, message) for message in link.control_out.waiting.values())
 
     @property
     def kept_bytes(self) -> int:
@@ -186,10 +192,10 @@ class Relaying:
             link.told = True
             self._keep(link)
 
-    def begin_epoch(self, peer: NodeId) -> None:
-        """Begins a new epoch of control messages; whoever calls it introduces this node in it."""
+    def begin_chapter(self, peer: NodeId) -> None:
+        """Begins a new chapter of control messages; whoever calls it introduces this node in it."""
         link = self.link(peer)
-        link.epoch_out = (self.lineage[0], self._life, link.epoch_out[2] + 1, self._nonce)
+        link.chapter_out = (self.lineage[0], self._life, link.chapter_out[2] + 1, self._nonce)
         link.control_out = Outgoing()
 
     def begin_stream(self, peer: NodeId, seen: Lineage = UNKNOWN) -> dict[Place, Place]:
@@ -218,7 +224,7 @@ class Relaying:
                 self.greet(link.peer)
             return
         for number, message in link.control_out.unsent(self._window):
-            self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
+            self.out.append(SendMessage(ControlRelay(link.chapter_out, number, message), (link.peer,)))
         for number, waiting in link.relays_out.unsent(self._window):
             self._send_relay(link, number, waiting)
 
@@ -237,6 +243,20 @@ class Relaying:
     def _keep(self, link: Link) -> None:
         key = f"link/{link.peer}"
         self._ledger.later(key, lambda: self._ledger.put(key, link.record()))
+
+    def end(self, peer: NodeId) -> tuple[list[tuple[Place, Waiting]], list[int]]:
+        """A peer is gone: forgets the link; what waited for it, and the duties that were owed to it."""
+        link = self.links.pop(peer, None)
+        if link is None:
+            return [], []
+        for number in link.relays_out.waiting:
+            self._ledger.forget(self._box(peer, number))
+        # The record of the link may still be on its way to the disk, and must not come back.
+        self._ledger.later(f"link/{peer}", lambda: self._ledger.forget(f"link/{peer}"))
+        return [((peer, number), each) for number, each in link.relays_out.waiting.items()], [
+            *link.duties.values(),
+            *link.orphans,
+        ]
 
     # -- receiving -------------------------------------------------------------------------------------
 
@@ -295,7 +315,7 @@ class Relaying:
             if forgotten := tuple(number for number in fresh if number not in known)[:_RELEASES_MAX]:
                 # It was released and done with, and then the peer went back to an older disk.
                 self.out.append(SendMessage(Release(link.stream_out, forgotten), (sender,)))
-        if told.epoch == link.epoch_out:
+        if told.chapter == link.chapter_out:
             progress = bool(link.control_out.settle(told.control_kept, ())) or progress
         if opened or progress:
             link.patience_ms = self._resend_ms
@@ -326,7 +346,7 @@ class Relaying:
         """This node has lost a part of its past: all links begin again, under a lineage that nobody has seen."""
         self.lineage = (counter, self._nonce)
         for link in self.links.values():
-            link.epoch_out = (counter, self._life, 0, self._nonce)
+            link.chapter_out = (counter, self._life, 0, self._nonce)
             link.control_out = Outgoing()
             link.is_open, link.greeting = False, None
 
@@ -369,7 +389,7 @@ class Relaying:
                 self.greet(link.peer)
             else:
                 for number, message in link.control_out.overdue(_AGAIN_MAX):
-                    self.out.append(SendMessage(ControlRelay(link.epoch_out, number, message), (link.peer,)))
+                    self.out.append(SendMessage(ControlRelay(link.chapter_out, number, message), (link.peer,)))
                 for number, waiting in link.relays_out.overdue(_AGAIN_MAX):
                     self._send_relay(link, number, waiting)
                 self._send_releases(link)

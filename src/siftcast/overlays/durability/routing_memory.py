@@ -17,7 +17,7 @@ Cost: one record, and one entry in memory beside that of the scheme, for each ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -25,15 +25,23 @@ from siftcast.overlays.contract import Message, MessageReceived, NodeId, Protoco
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import NotDurableError
 from siftcast.overlays.durability.ledger import Ledger
+from siftcast.overlays.envelopes import FIRST, EpochControl, opened
 from siftcast.overlays.routing_rows import Entry, RoutingMessage, TableKey
 from siftcast.overlays.wire_messages import parse_filter
 
 _Place = tuple[NodeId, str, TableKey]
+_EPOCH = "@"
+"""Between the kind of a table and its epoch, on disk; tables of the first epoch have none."""
+_OF_NO_EPOCH = ("guard",)
 
 
 def forgotten_messages(scheme: Protocol | type[Protocol]) -> tuple[str, ...]:
     """The control messages of a scheme whose effect on its tables nobody could remember."""
-    return tuple(kind.__name__ for kind in scheme.messages if kind.control and not issubclass(kind, RoutingMessage))
+    return tuple(
+        kind.__name__
+        for kind in scheme.messages
+        if kind.control and not kind.repeated and not issubclass(kind, RoutingMessage)
+    )
 
 
 def check_memory(scheme: Protocol) -> None:
@@ -48,13 +56,14 @@ def check_memory(scheme: Protocol) -> None:
 class RoutingMemory:
     """The rows behind a node's routing tables."""
 
-    __slots__ = ("_ledger", "_node", "_restating", "_tables")
+    __slots__ = ("_ledger", "_node", "_of_first", "_restating", "_tables")
 
     def __init__(self, ledger: Ledger, node: NodeId, messages: Sequence[type[Message]]) -> None:
         self._ledger = ledger
         self._restating = {
             kind.table_kind: kind for kind in messages if issubclass(kind, RoutingMessage) and kind.restates
         }
+        self._of_first = {kind for kind in self._restating if kind not in _OF_NO_EPOCH}
         self._node = node
         self._tables: dict[_Place, dict[str, Entry]] = {}
 
@@ -63,13 +72,15 @@ class RoutingMemory:
 
     def note(self, sender: NodeId, message: Message) -> None:
         """Stages what a message changes."""
-        if isinstance(message, Parcel):
-            if self._node in message.destinations or not message.destinations:
-                self.note(sender, message.content)
+        epoch, content = opened(message)
+        if isinstance(content, Parcel):
+            if content.destinations and self._node not in content.destinations:
+                return
+            content = content.content
+        if not isinstance(content, RoutingMessage):
             return
-        if not isinstance(message, RoutingMessage):
-            return
-        kind, change = message.table_kind, message.row_change
+        kind = content.table_kind if epoch is None else f"{content.table_kind}{_EPOCH}{epoch}"
+        change = content.row_change
         if change.table is None:
             for place in [each for each in self._tables if each[:2] == (sender, kind)]:
                 self._remove(place, change.removed)
@@ -94,6 +105,20 @@ class RoutingMemory:
             if table.pop(id, None) is not None:
                 self._ledger.forget(self._key(place, id))
 
+    def forget_sender(self, sender: NodeId) -> None:
+        """Drops what a node announced for no epoch; what it announced in one says where events go until that ends."""
+        self._drop(lambda place: place[0] == sender and place[1] in _OF_NO_EPOCH)
+
+    def forget_epoch(self, epoch: int) -> None:
+        """Drops all that was announced in an epoch; the messages of the first are in no envelope."""
+        ending = f"{_EPOCH}{epoch}"
+        self._drop(lambda place: place[1].endswith(ending) if epoch != FIRST else place[1] in self._of_first)
+
+    def _drop(self, is_meant: Callable[[_Place], bool]) -> None:
+        for place in [each for each in self._tables if is_meant(each)]:
+            self._remove(place, list(self._tables[place]))
+            del self._tables[place]
+
     def restore(self, records: Mapping[str, bytes]) -> Iterator[MessageReceived]:
         """The messages that build the tables of an earlier life."""
         for key, data in records.items():
@@ -104,7 +129,9 @@ class RoutingMemory:
             place = int(sender), kind, tuple(map(int, table.split(".")))
             self._tables.setdefault(place, {})[id] = (id, parse_filter(text), origin)
         for (sender_, kind, table_), rows in self._tables.items():
-            yield MessageReceived(sender_, self._restating[kind].restate(table_, tuple(rows.values())))
+            name, _, epoch = kind.partition(_EPOCH)
+            restated = self._restating[name].restate(table_, tuple(rows.values()))
+            yield MessageReceived(sender_, EpochControl(int(epoch), restated) if epoch else restated)
 
     @staticmethod
     def _key(place: _Place, id: str) -> str:

@@ -75,6 +75,11 @@ class SubscriptionQueue:
         return len(self._unanswered)
 
     @property
+    def unanswered_positions(self) -> Iterable[int]:
+        """Those positions, ascending."""
+        return self._unanswered.keys()
+
+    @property
     def floor(self) -> int:
         """All positions up to this one are done with."""
         return next(iter(self._unanswered), self._log.last + 1) - 1

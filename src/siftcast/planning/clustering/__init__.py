@@ -1,4 +1,4 @@
-"""Subscription clustering: who receives the same events belongs together (thesis, chapter 3).
+"""Subscription clustering: subscriptions that receive the same events belong together (thesis, chapter 3).
 
     matched_events.py       which recent events each subscription matched, as a sparse matrix
     similarity.py           Jaccard and others, for pairs that share events
@@ -7,7 +7,7 @@
     distributed.py          local embeddings and their projections, group by group
     kmeans.py               k-means, and Lloyd's rounds from given centres
     distributed_kmeans.py   sampling; selection and merge
-    hp2pc.py                the published way without selection: a baseline
+    hp2pc.py                the published method without selection: a baseline
     duplicates.py           one label for subscriptions that matched the same events
     baselines.py            clusters by shape: centroids, overlaps, R-tree
     measures.py             entropy, accuracy, stress, neighbourhoods, false positives
@@ -39,16 +39,14 @@ from siftcast.planning.clustering.distributed_kmeans import (
     select_centres,
 )
 from siftcast.planning.clustering.duplicates import settle_labels
-from siftcast.planning.clustering.embedding import EMBEDDINGS, normalized_cut, ratio_association
+from siftcast.planning.clustering.embedding import EMBEDDINGS
 from siftcast.planning.clustering.estimator import SubscriptionClusters
 from siftcast.planning.clustering.hierarchy import Group, Hierarchy, build_hierarchy, connected_groups
 from siftcast.planning.clustering.hp2pc import hp2pc_kmeans
 from siftcast.planning.clustering.kmeans import Centres, kmeans, nearest_centres, refine_centres, unit_rows
 from siftcast.planning.clustering.maintenance import (
     UNMATCHED,
-    CentreShift,
     GroupPlacement,
-    Renamed,
     align,
     centre_shift,
     place,
@@ -60,12 +58,10 @@ from siftcast.planning.clustering.matched_events import MatchedEvents, matched_e
 from siftcast.planning.clustering.measures import (
     FalsePositives,
     accuracy,
-    continuity,
     entropy,
     false_positives,
-    hscore,
+    neighbourhoods,
     stress,
-    trustworthiness,
 )
 from siftcast.planning.clustering.parameters import NotClusteredError
 from siftcast.planning.clustering.similarity import SIMILARITIES, block_similarities, similarities
@@ -74,7 +70,6 @@ __all__ = [
     "EMBEDDINGS",
     "SIMILARITIES",
     "UNMATCHED",
-    "CentreShift",
     "Centres",
     "EmbeddingPlan",
     "FalsePositives",
@@ -87,7 +82,6 @@ __all__ = [
     "MatchedEvents",
     "NotClusteredError",
     "Projection",
-    "Renamed",
     "SubscriptionClusters",
     "accuracy",
     "align",
@@ -96,7 +90,6 @@ __all__ = [
     "centre_shift",
     "centroid_clusters",
     "connected_groups",
-    "continuity",
     "embed_group",
     "embed_levels",
     "entropy",
@@ -104,16 +97,14 @@ __all__ = [
     "frame_below",
     "hierarchical_kmeans",
     "hp2pc_kmeans",
-    "hscore",
     "kmeans",
     "matched_events",
     "merge_centres",
     "nearest_centres",
-    "normalized_cut",
+    "neighbourhoods",
     "overlap_clusters",
     "place",
     "project_group",
-    "ratio_association",
     "refine_centres",
     "refresh_group",
     "rename_clusters",
@@ -125,6 +116,5 @@ __all__ = [
     "similarities",
     "stress",
     "subscriber_clusters",
-    "trustworthiness",
     "unit_rows",
 ]

@@ -12,7 +12,7 @@ where the halves' bounding boxes have least volume in common, then least volume,
 (top-down greedy split, after García, López and Leutenegger). Nodes are cut, largest first, until there are k. Such a
 tree is better packed than one grown by insertion, so it is the stronger baseline.
 
-Cost: k-means as usual; overlaps O(n · sample · axes); the R-tree O(n log n · axes) for each level.
+Cost: k-means as usual; overlaps O(n · sample · axes); the R-tree O(n log n · axes) per level.
 """
 
 from __future__ import annotations
@@ -37,12 +37,10 @@ def centroid_clusters(low: npt.ArrayLike, high: npt.ArrayLike, k: int, rng: np.r
     return nearest_centres(centres, kmeans(centres, k, rng).points)
 
 
-def overlap_clusters(
-    low: npt.ArrayLike, high: npt.ArrayLike, k: int, rng: np.random.Generator, *, sample: int = _SAMPLE
-) -> Integers:
+def overlap_clusters(low: npt.ArrayLike, high: npt.ArrayLike, k: int, rng: np.random.Generator) -> Integers:
     """A label for each box, by k-means on its overlaps with boxes drawn at random."""
     lows, highs = _boxes(low, high, k)
-    chosen = rng.choice(len(lows), size=min(sample, len(lows)), replace=False)
+    chosen = rng.choice(len(lows), size=min(_SAMPLE, len(lows)), replace=False)
     rows = overlaps(lows, highs, lows[chosen], highs[chosen])
     return nearest_centres(rows, kmeans(rows, k, rng).points)
 

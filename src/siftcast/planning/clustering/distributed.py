@@ -1,22 +1,22 @@
 """Embedding group by group: local coordinates, then projections from level to level (thesis, 3.4.2).
 
-Each group embeds its members by itself (`embed_group`): under `rassoc` its landmarks, to which the others are
-extended; under `ncut` all members. Such coordinates mean nothing outside of the group. The root's are the global ones.
-Every other group finds the map M that takes its local coordinates to the global ones of the level above, as well as it
-can (`project_group`), and its members' global coordinates follow:
+Each group embeds its members alone (`embed_group`): under `rassoc` its landmarks, to which the others are extended;
+under `ncut` all members. Such coordinates mean nothing outside the group. The root's are the global ones. Every other
+group finds the map M that takes its local coordinates to the global ones of the level above, as well as it can
+(`project_group`), and its members' global coordinates follow:
 
     rassoc   least squares between its landmarks here and in the parent group; SVD, so a rank too low does no harm
     ncut     least Σ w_ij |y_i - M x_j|² over parent members i and own members j, in closed form
 
-The functions take and give plain values and know no other group, so groups may be partitions of a cluster and levels
-its stages. `embed_levels` is the same loop in one process.
+The functions take and return plain values and know no other group, so groups may be Spark partitions and levels
+stages. `embed_levels` is the same loop in one process.
 
 Three repairs of what is printed, each shown by a test:
 - Maps have a constant part. A linear map leaves a group's mean at the origin, wherever its members belong.
 - The mean of neighbours' coordinates shrinks them by the eigenvalue, level by level, so targets of `ncut` are divided
   by it, as in the Nyström extension. Without that, not even one group alone gives back the centralized embedding.
 - The printed closed form weights members by their degree in the group; the minimum of (3.4) needs their degree towards
-  the parent. They differ where a member shares little with the parent group. `as_printed` does all three the old way.
+  the parent. They differ where a member shares little with the parent group. `as_printed` does all three as printed.
 
 Cost: a group of n members, m landmarks and p parent members takes O(n·m) (rassoc) or O(n² + n·p) (ncut) similarities.
 """
@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from siftcast.planning.clustering.embedding import SIGMA, CutEmbedding, Embedding, embedding_named
-from siftcast.planning.clustering.hierarchy import Group, Hierarchy
+from siftcast.planning.clustering.hierarchy import GroupKey, Hierarchy
 from siftcast.planning.clustering.kmeans import unit_rows
 from siftcast.planning.clustering.matched_events import Floats, Integers, MatchedEvents
 from siftcast.planning.clustering.similarity import block_similarities
@@ -58,9 +58,9 @@ class EmbeddingPlan:
         """What k-means sees: directions, or the coordinates themselves."""
         return unit_rows(coordinates) if self.spherical else coordinates
 
-    def generator(self, *place: int) -> np.random.Generator:
-        """The random numbers of a step at a place (level, number)."""
-        return np.random.default_rng([self.seed, *place])
+    def generator(self, *step: int) -> np.random.Generator:
+        """The random numbers of a step, such as a group by its key."""
+        return np.random.default_rng([self.seed, *step])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class GlobalEmbedding:
-    """All groups in one space: local embeddings, projections and coordinates by (level, number)."""
+    """All groups in one space: local embeddings, projections and coordinates by their keys."""
 
     hierarchy: Hierarchy
-    local: dict[tuple[int, int], LocalEmbedding]
-    projections: dict[tuple[int, int], Projection]
-    coordinates: dict[tuple[int, int], Floats]
+    local: dict[GroupKey, LocalEmbedding]
+    projections: dict[GroupKey, Projection]
+    coordinates: dict[GroupKey, Floats]
 
     def points(self, plan: EmbeddingPlan) -> GlobalEmbedding:
         """The same with every group's coordinates as k-means sees them."""
@@ -201,28 +201,20 @@ def frame_below(parent: Frame, members: Integers, matched: MatchedEvents, coordi
 def embed_levels(matched: MatchedEvents, hierarchy: Hierarchy, plan: EmbeddingPlan) -> GlobalEmbedding:
     """All groups of all levels, in this process: local embeddings first, then projections from the root down."""
     local = {
-        (group.level, group.number): embed_group(
-            matched.take(group.members), group.landmark_places(), plan, plan.generator(group.level, group.number)
-        )
+        group.key: embed_group(matched.take(group.members), group.landmark_places(), plan, plan.generator(*group.key))
         for level in hierarchy.levels
         for group in level
     }
     top = hierarchy.root
-    frames = {(top.level, 0): root_frame(top.members, matched.take(top.members), local[top.level, 0])}
-    projections: dict[tuple[int, int], Projection] = {}
-    for level in hierarchy.levels[-2::-1] if len(hierarchy.levels) > 1 else ():
+    frames = {top.key: root_frame(top.members, matched.take(top.members), local[top.key])}
+    projections: dict[GroupKey, Projection] = {}
+    for level in hierarchy.levels[-2::-1]:
         for group in level:
-            key = (group.level, group.number)
-            parent = frames[group.level + 1, _parent_of(group)]
+            key, parent = group.key, frames[group.parent_key]
             own = matched.take(group.members)
             projections[key] = project_group(local[key], group.members, group.landmark_places(), own, parent, plan)
             frames[key] = frame_below(parent, group.members, own, projections[key](local[key].coordinates))
     return GlobalEmbedding(hierarchy, local, projections, {key: frame.coordinates for key, frame in frames.items()})
-
-
-def _parent_of(group: Group) -> int:
-    assert group.parent is not None, f"group {group.number} of level {group.level} hangs on nothing"
-    return group.parent
 
 
 def _restricted(embedding: Embedding, landmarks: Integers) -> Embedding:

@@ -1,4 +1,4 @@
-"""k-means without anyone seeing all points (thesis, 3.4.3 and Algorithm 6), and with one who does.
+"""k-means in which nobody sees all points (thesis, 3.4.3 and Algorithm 6), and one in which somebody does.
 
 *Central*: all points in one place, which is what the others are compared with.
 
@@ -12,7 +12,7 @@ weighted by their counts and refines its own selected centres on them (merge, `m
 every subscription has counted once, by its base group. As printed, a merge adds to the counts of the selection; here
 it starts from zero.
 
-The two functions take and give centres and know no other group; the loops here are what a cluster does in stages.
+The two functions take and return centres and know no other group; Spark runs the loops here as stages.
 Cost of a group: O(rounds · members · k · dimensions).
 """
 
@@ -23,10 +23,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from siftcast.planning.clustering.distributed import GlobalEmbedding
+from siftcast.planning.clustering.hierarchy import GroupKey
 from siftcast.planning.clustering.kmeans import Centres, kmeans, refine_centres
 from siftcast.planning.clustering.matched_events import Floats
-
-Place = tuple[int, int]
 
 
 def central_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -> Centres:
@@ -41,7 +40,7 @@ def central_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator)
 def sampling_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Generator) -> Centres:
     """The centres of the root's members."""
     root = embedding.hierarchy.root
-    return kmeans(embedding.coordinates[root.level, root.number], k, rng)
+    return kmeans(embedding.coordinates[root.key], k, rng)
 
 
 def select_centres(points: Floats, parent: Centres) -> Centres:
@@ -61,22 +60,19 @@ def hierarchical_kmeans(embedding: GlobalEmbedding, k: int, rng: np.random.Gener
     """Selection down the hierarchy, merge back up: the centres at the root."""
     levels = embedding.hierarchy.levels
     root = embedding.hierarchy.root
-    selected: dict[Place, Centres] = {(root.level, 0): sampling_kmeans(embedding, k, rng)}
-    for level in levels[-2::-1] if len(levels) > 1 else ():
+    selected = {root.key: sampling_kmeans(embedding, k, rng)}
+    for level in levels[-2::-1]:
         for group in level:
-            parent = selected[group.level + 1, group.parent or 0]
-            selected[group.level, group.number] = select_centres(
-                embedding.coordinates[group.level, group.number], parent
-            )
-    return merge_levels(embedding, selected, {group.number: selected[0, group.number] for group in levels[0]})
+            selected[group.key] = select_centres(embedding.coordinates[group.key], selected[group.parent_key])
+    return merge_levels(embedding, selected, {group.number: selected[group.key] for group in levels[0]})
 
 
-def merge_levels(embedding: GlobalEmbedding, selected: dict[Place, Centres], base: dict[int, Centres]) -> Centres:
+def merge_levels(embedding: GlobalEmbedding, selected: dict[GroupKey, Centres], base: dict[int, Centres]) -> Centres:
     """The merge of all levels above the base, in this process; `selected` are the centres each starts from."""
     below = base
     for level in embedding.hierarchy.levels[1:]:
         below = {
-            group.number: merge_centres([below[child] for child in group.children], selected[group.level, group.number])
+            group.number: merge_centres([below[child] for child in group.children], selected[group.key])
             for group in level
         }
     return below[0]

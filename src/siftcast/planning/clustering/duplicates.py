@@ -1,6 +1,6 @@
 """Subscriptions that matched the same events get one label.
 
-Nothing tells them apart, and to split them sends every event twice. Their coordinates differ all the same: by rounding
+Nothing tells them apart, and splitting them would send every event twice. Their coordinates still differ: by rounding
 where some are landmarks and others were extended to them, and by much more where they are in different base groups,
 whose projections differ. So labels are settled after clustering: among equals the label that most of them have counts,
 the lowest where several tie. The answer does not depend on the order of rows, and both ways to cluster, in one process

@@ -14,7 +14,7 @@ tied together: every pair gets the weight (mean degree)/n on top, a term of rank
 (regularised spectral clustering). A connected graph is left alone.
 
 Both extend to points they have not seen from similarities to those they have (Nyström): UᵀW̄, and the mean of
-neighbours' coordinates over the eigenvalue. Extending a known point gives its own coordinates: a tested identity.
+neighbours' coordinates over the eigenvalue. Extending a known point gives its own coordinates, which a test checks.
 A point that shares nothing with anyone goes to where zero similarities lead, under `ncut` to the origin.
 Dimensions beyond the rank of the matrix are zero, so shapes never depend on the data.
 

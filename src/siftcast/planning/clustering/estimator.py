@@ -1,4 +1,4 @@
-"""`SubscriptionClusters`: all of it behind scikit-learn's `fit` and `predict`.
+"""`SubscriptionClusters`: the whole of clustering behind scikit-learn's `fit` and `predict`.
 
     clusters = SubscriptionClusters(k=50).fit(matched_events(subscriptions, events))
     clusters.labels_            # a cluster for each subscription, UNMATCHED (-1) for those that matched nothing
@@ -10,7 +10,7 @@ random, to which the others are extended: one group, two levels, and time that g
 them, or more where events are so rare that a subscription would meet fewer than CONTACTS. With `levels` there are base
 groups of GROUP_SIZE or as many as `groups` says, with `landmarks` as a share of each (float) or a number (int).
 
-What odd input does:
+How unusual input is handled:
 
     k above the number of subscriptions    ClusteringError
     subscriptions that matched nothing     UNMATCHED, in no cluster; all of them so: no clusters at all
@@ -19,7 +19,7 @@ What odd input does:
     a graph in several pieces              pieces are tied weakly under `ncut`, far apart under `rassoc`; those that
                                            are small beside another one share a cluster
     more communities than dimensions       the weakest fall together into one large cluster: ask for more dimensions
-    everyone alike                         one giant cluster, because splitting it would only cost messages twice
+    all subscriptions alike                one giant cluster, because splitting it would only double the messages
     an update in which nobody matched      the clusters stay
     predict or update before fit           NotClusteredError, a ClusteringError and scikit-learn's NotFittedError
 
@@ -144,11 +144,11 @@ class SubscriptionClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def update(self, matched: Any, *, threshold: float = THRESHOLD) -> tuple[CentreShift, Renamed | None]:
-        """Cluster the same subscriptions anew; install the result only if centres moved beyond the threshold.
+        """Cluster the same subscriptions again; install the result only if centres moved beyond the threshold.
 
         New clusters keep the old names as far as possible, and the second answer counts who moves; it is None if the
-        old clusters stay. Then landmarks stand where they stood, with what they matched now, so that `predict` goes on
-        to know them. Centres that are not comparable, because their number or their space changed (another k, other
+        old clusters stay. Then landmarks stand where they stood, with what they matched now, so that `predict` still
+        knows them. Centres that are not comparable, because their number or their space changed (another k, other
         dimensions), have moved infinitely far. If nobody matched anything, nothing is known and nothing changes.
         """
         self._check_fitted()

@@ -29,10 +29,13 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from siftcast.model import ClusteringError
 from siftcast.planning.clustering.matched_events import Integers, MatchedEvents
 
+GroupKey = tuple[int, int]
+"""A level, from 0 for base groups, and the number of a group on it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members and landmarks (subscription numbers, ascending), and the places of the groups below and above."""
+    """Members and landmarks (subscription numbers, ascending), and the numbers of the groups below and above."""
 
     level: int
     number: int
@@ -40,6 +43,16 @@ class Group:
     landmarks: Integers
     children: tuple[int, ...]
     parent: int | None
+
+    @property
+    def key(self) -> GroupKey:
+        return self.level, self.number
+
+    @property
+    def parent_key(self) -> GroupKey:
+        """The group above; the root has none, and is not asked."""
+        assert self.parent is not None, f"group {self.number} of level {self.level} hangs on nothing"
+        return self.level + 1, self.parent
 
     def landmark_places(self) -> Integers:
         """Where the landmarks stand among the members."""
@@ -78,7 +91,7 @@ def build_hierarchy(
     for level in range(levels):
         above = 0 if level == levels - 1 else _group_count(len(base), level + 1, levels)
         parents = np.array_split(np.arange(len(members)), above) if above else []
-        parent_of = {int(child): place for place, places in enumerate(parents) for child in places}
+        parent_of = {int(child): number for number, below in enumerate(parents) for child in below}
         groups = tuple(
             Group(
                 level,
@@ -91,15 +104,15 @@ def build_hierarchy(
             for number, each in enumerate(members)
         )
         built.append(groups)
-        members = [np.sort(np.concatenate([groups[child].landmarks for child in places])) for places in parents]
-        children = [tuple(places.tolist()) for places in parents]
+        members = [np.sort(np.concatenate([groups[child].landmarks for child in below])) for below in parents]
+        children = [tuple(below.tolist()) for below in parents]
     return Hierarchy(tuple(built))
 
 
 def connected_groups(
     matched: MatchedEvents, members: Integers, count: int, rng: np.random.Generator
 ) -> tuple[Integers, ...]:
-    """`members` (all with matches) in about `count` base groups of like size, connected wherever that is possible."""
+    """`members` (all with matches) in about `count` base groups of similar size, connected where possible."""
     if count < 1 or not len(members):
         raise ClusteringError(f"{len(members)} subscriptions cannot be put into {count} groups")
     if count == 1:

@@ -1,8 +1,8 @@
 """HP2PC, hierarchically distributed k-means without a selection phase: a baseline (thesis, 3.4.3.2, after Hammouda).
 
 Every base group clusters its members from k random ones of them. Parents merge their children's centres as weighted
-points, starting from k of these at random, because nobody has handed them any; so up to the root. What this
-lacks, compared with `distributed_kmeans`, is a common beginning: one group's unlucky draw is never put right by others.
+points, starting from k of these at random, because nobody has given them any, and so on up to the root. Compared with
+`distributed_kmeans`, it lacks a common start: other groups never correct one group's unlucky draw.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """k-means on embedded subscriptions: the last step of spectral clustering (thesis, Algorithm 5, line 3).
 
 `kmeans` is scikit-learn's, with k-means++ and a few restarts. Beyond `sample_max` points it works on a uniform sample,
-and one round over all points then moves the centres to the means of their members; a million points take seconds so.
+and one round over all points then moves the centres to the means of their members, so a million points take seconds.
 
 `refine_centres` starts from given centres and does no more than Lloyd's rounds, with weights. It is ours because
 groups of a hierarchy hand centres to each other: a group may have fewer points than centres, and a centre without
-points must stay where it is and say that it has none. scikit-learn refuses the one and moves the other elsewhere.
+points must stay where it is and say that it has none. scikit-learn refuses the first and moves the second elsewhere.
 
 Points are clustered by direction (`unit_rows`): subscriptions with few shared events lie near the origin whatever they
 share, and by distance alone they end up in one giant cluster. In a pilot of 2,000 boxes with uniform and with hot-spot
 events (one seed each) this cut false positives by 12 to 70 %, except under `ncut` with a wide σ and clustered boxes,
-where it cost up to 8 %. The thesis' literal reading, by distance, is to be had with `spherical=False`.
+where it cost up to 8 %. `spherical=False` gives the thesis' literal reading, by distance.
 
 Fewer distinct points than k give fewer centres: two centres on one point would split what is the same.
 """
@@ -29,11 +29,12 @@ from siftcast.planning.clustering.matched_events import Floats, Integers
 SAMPLE_MAX = 50_000
 _BLOCK_CELLS = 4_000_000
 _DIGITS = 9
+_BEGINNINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Centres:
-    """Centres of clusters (rows) and how many subscriptions each stands for; all that groups tell each other."""
+    """Centres of clusters (rows) and how many subscriptions each stands for; all that groups exchange."""
 
     points: Floats
     counts: Floats
@@ -42,15 +43,13 @@ class Centres:
         return len(self.points)
 
 
-def kmeans(
-    points: Floats, k: int, rng: np.random.Generator, *, restarts: int = 4, sample_max: int = SAMPLE_MAX
-) -> Centres:
+def kmeans(points: Floats, k: int, rng: np.random.Generator, *, sample_max: int = SAMPLE_MAX) -> Centres:
     """At most k centres of points, from random beginnings."""
     if k < 1 or not len(points):
         raise ClusteringError(f"there must be at least one cluster and one point, not {k} and {len(points)}")
     chosen = points if len(points) <= sample_max else points[rng.choice(len(points), sample_max, replace=False)]
     clusters = min(k, distinct_points(chosen))
-    fitted = KMeans(clusters, n_init=restarts, random_state=int(rng.integers(2**31))).fit(chosen)
+    fitted = KMeans(clusters, n_init=_BEGINNINGS, random_state=int(rng.integers(2**31))).fit(chosen)
     return refine_centres(points, fitted.cluster_centers_, rounds_max=1)
 
 

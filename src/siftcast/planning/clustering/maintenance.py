@@ -4,12 +4,12 @@ From the least to the most work:
 
 - `place` puts new subscriptions into clusters from the landmarks of one group: similarities to them, local coordinates,
   the group's projection, nearest centre. Nobody else is asked.
-- `refresh_group` embeds the members of a group anew from what they matched lately and keeps projection and centres.
-- Re-clustering makes everything anew. `centre_shift` says how far the centres have moved and whether that is beyond
-  the threshold from which on new clusters are worth their control traffic; `rename_clusters` then gives the new
+- `refresh_group` embeds the members of a group again from what they matched lately and keeps projection and centres.
+- Re-clustering starts from the beginning. `centre_shift` says how far the centres have moved and whether that is
+  beyond the threshold from which on new clusters are worth their control traffic; `rename_clusters` then gives the new
   clusters the old names under which fewest subscriptions move, and counts those that do.
 
-Two things the thesis passes over. An embedding is determined only up to rotation and reflection, so a fresh one cannot
+The thesis leaves out two things. An embedding is determined only up to rotation and reflection, so a fresh one cannot
 be put through an old projection, nor its centres compared with old ones: both are first turned onto the old by the
 best orthogonal map (Procrustes) of the subscriptions that are in both. And centres come in no order: they are paired
 so that the sum of movements is least (Hungarian method).
@@ -37,7 +37,7 @@ UNMATCHED = -1
 
 @dataclass(frozen=True, slots=True)
 class GroupPlacement:
-    """What the coordinator of a group keeps in order to place subscriptions: its landmarks and the way out."""
+    """What the coordinator of a group keeps in order to place subscriptions: its landmarks and its projection."""
 
     landmarks: MatchedEvents
     local: LocalEmbedding

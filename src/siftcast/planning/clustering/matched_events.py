@@ -8,7 +8,7 @@ the events that set does not know, and these must still count as not shared.
 A subscription that matched nothing keeps its row, which is empty. Pairs given twice count once, at their newest
 position; of one event at several positions the newest is meant; equal positions go to the larger event number.
 
-Cost: one sort of the pairs, O(pairs · log pairs); memory 8 bytes an entry kept.
+Cost: one sort of the pairs, O(pairs · log pairs); 8 bytes of memory per entry kept.
 """
 
 from __future__ import annotations

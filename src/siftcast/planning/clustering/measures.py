@@ -1,10 +1,10 @@
 """How good clusters and embeddings are (thesis, 3.3.2.2 and 3.6.1), and what clusters cost in false positives.
 
     entropy, accuracy   found clusters against known classes; 0 and 1 are best
-    stress              similarities told from coordinates against the true ones, relative; 0 is best
-    trustworthiness     are the neighbours in the embedding neighbours in truth? 1 is best
-    continuity          are the true neighbours still neighbours in the embedding? 1 is best
-    hscore              their harmonic mean, with 50 neighbours in the thesis
+    stress              similarities derived from coordinates against the true ones, relative; 0 is best
+    neighbourhoods      trustworthiness: are the neighbours in the embedding neighbours in truth? 1 is best
+                        continuity: are the true neighbours still neighbours in the embedding? 1 is best
+                        hscore: their harmonic mean, with 50 neighbours in the thesis
     false_positives     messages to members that did not match, when events go to whole clusters
 
 Readings. Stress divides by similarities, so it is over pairs that have one, and a mean, so that sizes compare. The
@@ -101,23 +101,22 @@ def stress(similarity: Any, coordinates: Floats) -> float:
     return total / len(true) if len(true) else 0.0
 
 
-def trustworthiness(similarity: Any, coordinates: Floats, neighbours: int = NEIGHBOURS) -> float:
-    """1 unless neighbours in the embedding are far in truth."""
-    return _neighbourhoods(similarity, coordinates, neighbours)[0]
+@dataclass(frozen=True, slots=True)
+class Neighbourhoods:
+    """How far neighbours in an embedding are neighbours in truth, and the other way round; 1 is best."""
+
+    trustworthiness: float
+    continuity: float
+
+    @property
+    def hscore(self) -> float:
+        """The harmonic mean of both."""
+        trust, stay = self.trustworthiness, self.continuity
+        return 2.0 * trust * stay / (trust + stay) if trust + stay > 0 else 0.0
 
 
-def continuity(similarity: Any, coordinates: Floats, neighbours: int = NEIGHBOURS) -> float:
-    """1 unless true neighbours are far in the embedding."""
-    return _neighbourhoods(similarity, coordinates, neighbours)[1]
-
-
-def hscore(similarity: Any, coordinates: Floats, neighbours: int = NEIGHBOURS) -> float:
-    """The harmonic mean of trustworthiness and continuity."""
-    trust, stay = _neighbourhoods(similarity, coordinates, neighbours)
-    return 2.0 * trust * stay / (trust + stay) if trust + stay > 0 else 0.0
-
-
-def _neighbourhoods(similarity: Any, coordinates: Floats, neighbours: int) -> tuple[float, float]:
+def neighbourhoods(similarity: Any, coordinates: Floats, neighbours: int = NEIGHBOURS) -> Neighbourhoods:
+    """Compares the nearest of each point with those that are most like it."""
     count = len(coordinates)
     if neighbours < 1 or 2 * count <= 3 * neighbours + 1:
         raise ClusteringError(f"{neighbours} neighbours need more than {(3 * neighbours + 1) // 2} points, not {count}")
@@ -136,7 +135,7 @@ def _neighbourhoods(similarity: Any, coordinates: Floats, neighbours: int) -> tu
         intruded += _excess(_best_ranks(near, by_truth), by_distance[:, :neighbours], neighbours)
         lost += _excess(place, by_truth[:, :neighbours], neighbours)
     scale = 2.0 / (count * neighbours * (2 * count - 3 * neighbours - 1))
-    return 1.0 - scale * intruded, 1.0 - scale * lost
+    return Neighbourhoods(1.0 - scale * intruded, 1.0 - scale * lost)
 
 
 def _best_ranks(near: Floats, order: Integers) -> Integers:

@@ -1,6 +1,6 @@
 """What the parameters and the data of `SubscriptionClusters` may be: mistakes are named before any work is done.
 
-Whole numbers may be Python's or NumPy's; a truth value is none. To ask before a fit is scikit-learn's error and ours.
+Whole numbers may be Python's or NumPy's, but not booleans. Use before `fit` is scikit-learn's error as well as ours.
 """
 
 from __future__ import annotations

@@ -89,11 +89,6 @@ def similarities(
     return _sparse(_joined(left, left if right is None else right), similarity_named(name))
 
 
-def dense_similarities(left: MatchedEvents, right: MatchedEvents, *, name: str = "jaccard") -> Floats:
-    """The same as a full array: for blocks against landmarks, where most pairs share something."""
-    return _dense(_joined(left, right), similarity_named(name))
-
-
 def block_similarities(left: MatchedEvents, right: MatchedEvents, *, name: str = "jaccard") -> Any:
     """Sparse or full, whichever costs less: a full product does not skip pairs, but each costs a tenth."""
     joined = _joined(left, right)

@@ -99,6 +99,9 @@ class NetworkMismatch(LiveError):
     code = "network-mismatch"
 
 
+LEFT = "left the network"
+"""What a node says to its clients, and its process on standard output, when it has left for good."""
+
 FINAL_CODES = frozenset({VersionError.code, Unauthorised.code, UntrustedNode.code})
 """Failures of a connection that calling again would not change."""
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +32,7 @@ _STOP_WAIT_S = 10.0
 class LocalNetwork:
     """Nodes `n0`, `n1`, … as processes; start it with `with`.
 
-    `more` goes into every configuration; `{name}` in it is the node's own.
+    `more` goes into every configuration; `{name}` in it is the node's own. Others may `join` them.
     """
 
     def __init__(
@@ -44,6 +44,8 @@ class LocalNetwork:
         options: Mapping[str, object] | None = None,
         schema: Path | None = None,
         more: str = "",
+        absent_ms: float | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "siftcast"),
     ) -> None:
         if nodes < 1:
             raise LiveError("a network has at least one node")
@@ -54,6 +56,8 @@ class LocalNetwork:
         self._options = dict(options or {})
         self._schema = schema
         self._more = more
+        self._absent = [] if absent_ms is None else [f"absent_ms = {float(absent_ms)}"]
+        self._program = program
         self._sockets: dict[str, socket.socket] = {}
 
     @property
@@ -88,7 +92,7 @@ class LocalNetwork:
     def start(self, name: str, *, wait: bool = False) -> None:
         """Starts the process of a node, for the first time or again."""
         listener = self._sockets[name].fileno()
-        command = [sys.executable, "-m", "siftcast", "serve", "--config", str(self.folder / f"{name}.toml")]
+        command = [*self._program, "serve", "--config", str(self.folder / f"{name}.toml")]
         with (self.folder / f"{name}.log").open("a", encoding="utf-8") as log:
             self.processes[name] = subprocess.Popen(
                 [*command, "--listen-fd", str(listener), "--until-input-ends"],
@@ -101,6 +105,19 @@ class LocalNetwork:
             )
         if wait:
             self._await_ready(name)
+
+    def join(self, name: str, seed: str, *, data: bool = False) -> None:
+        """Starts the process of another node, which joins through one that runs, and waits until it is ready."""
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1_024)
+        listener.set_inheritable(True)
+        self._sockets[name] = listener
+        folder = f'data = "{name}"\n' if data else ""
+        (self.folder / f"{name}.toml").write_text(
+            f'[node]\nname = "{name}"\nlisten = "{_address(listener)}"\n{folder}'
+            f'[join]\nseeds = ["{_address(self._sockets[seed])}"]\n',
+            encoding="utf-8",
+        )
+        self.start(name, wait=True)
 
     def kill(self, name: str) -> None:
         """Takes a node down without warning."""
@@ -202,7 +219,8 @@ class LocalNetwork:
         schema = "schema.toml" if self._schema is None else os.fspath(self._schema.resolve())
         lines = [
             "[node]", f'name = "{name}"', f'listen = "{_address(self._sockets[name])}"', self._more.format(name=name),
-            "[overlay]", *([f'scheme = "{self._scheme}"'] if self._scheme else []), f"schema = {_quoted(schema)}",
+            "[overlay]", *([f'scheme = "{self._scheme}"'] if self._scheme else []),
+            f"schema = {_quoted(schema)}", *self._absent,
             "[overlay.options]", *(f"{key} = {_quoted(value)}" for key, value in self._options.items()),
         ]  # fmt: skip
         for other, listener in self._sockets.items():

@@ -26,10 +26,10 @@ class Write(NamedTuple):
 class Disks:
     """The disks of all nodes."""
 
-    __slots__ = ("_full", "_kept", "_random", "_saved", "_survives", "_under_way")
+    __slots__ = ("_full", "_kept", "_random", "_saved", "_under_way", "survives")
 
     def __init__(self, survives: float, random: np.random.Generator) -> None:
-        self._survives = survives
+        self.survives = survives
         self._random = random
         self._kept: dict[NodeId, dict[str, bytes]] = {}
         self._under_way: dict[NodeId, list[Write]] = {}
@@ -55,7 +55,7 @@ class Disks:
     def cut_power(self, node: NodeId) -> None:
         """Decides about each write that is under way."""
         for write in self._under_way.pop(node, ()):
-            if self._survives and self._random.random() < self._survives and node not in self._full:
+            if self.survives and self._random.random() < self.survives and node not in self._full:
                 self._apply(node, write)
 
     def damage(self, node: NodeId, share: float) -> None:

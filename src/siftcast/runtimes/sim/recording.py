@@ -6,8 +6,10 @@ from typing import Any
 
 from siftcast.overlays.contract import (
     Effect,
+    LeaveRequested,
     NodeId,
     PeerFound,
+    PeerGone,
     PeerLost,
     PublishRequested,
     Stimulus,
@@ -68,6 +70,10 @@ def note_request(
             note("peer lost", None, peer)
         case PeerFound(peer):
             note("peer found", None, peer)
+        case PeerGone(peer):
+            note("peer gone", None, peer)
+        case LeaveRequested():
+            note("leaving", None)
 
 
 def note_durable(trace: Trace, now: float, node: NodeId, effect: Effect) -> None:

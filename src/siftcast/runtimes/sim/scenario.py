@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.runtimes.sim.errors import ScenarioError
+from siftcast.underlay.catalogue import FORMATS, GENERATORS, FormatName, GeneratorName
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -22,8 +23,6 @@ Rows = Annotated[int, Meta(ge=0, le=100_000_000)]
 Milliseconds = Annotated[float, Meta(ge=0)]
 Bound = Annotated[float, Meta(ge=0)]
 Action = Literal["crash", "restart", "leave", "join", "cut", "heal", "subscribe", "unsubscribe"]
-GENERATORS = ("transit-stub", "waxman", "balanced-tree")
-FORMATS = ("brite", "rocketfuel", "topology-zoo", "latency-matrix")
 
 
 _EXAMPLE = "siftcast simulate --example"
@@ -36,9 +35,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class UnderlaySpec(Spec, frozen=True, kw_only=True):
     """The physical network: drawn by a generator, or read from a file."""
 
-    generator: Literal["transit-stub", "waxman", "balanced-tree"] | None = None
+    generator: GeneratorName | None = None
     file: str | None = None
-    format: Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix"] | None = None
+    format: FormatName | None = None
     name: str | None = None
     servers: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     access_ms: Milliseconds = 1.0
@@ -60,7 +59,35 @@ class WorkloadSpec(Spec, frozen=True, kw_only=True):
     subscriptions: Rows
     interval_ms: Milliseconds = 10.0
     durable: bool = False
+    advertise: Literal["everything", "ranges"] = "everything"
+    delay_ms_max: Bound | list[Bound] | None = None  # a tuple of constrained numbers crashes msgspec 0.22
     options: dict[str, Any] = {}
+
+
+class AdvertisementSpec(Spec, frozen=True, kw_only=True):
+    """What the publishers of a server say they will publish, instead of what `workload.advertise` says."""
+
+    server: Count
+    filter: str
+
+
+class ChurnSpec(Spec, frozen=True, kw_only=True):
+    """Servers that come, go and crash at random (see `churn`): how many a second, until when, and for how long."""
+
+    absent: Count | list[Count] = 0
+    arrivals_per_s: Milliseconds = 0.0
+    departures_per_s: Milliseconds = 0.0
+    crashes_per_s: Milliseconds = 0.0
+    down_ms: Milliseconds | None = None
+    until_ms: Milliseconds | None = None
+
+
+class CostSpec(Spec, frozen=True, kw_only=True):
+    """How long servers are busy with what they handle (see `queueing`)."""
+
+    message_ms: Milliseconds = 0.0
+    match_ms: Milliseconds = 0.0
+    lookup_ms: Milliseconds = 0.0
 
 
 class FaultSpec(Spec, frozen=True, kw_only=True):
@@ -101,6 +128,7 @@ class CheckSpec(Spec, frozen=True, kw_only=True):
 
     exactly_once: bool = True
     at_most_once: bool = True
+    delay_bounds: bool = True
     settle_ms: Milliseconds = 1_000.0
     repair_ms: Milliseconds | None = None
     delay_ms_max: Bound | None = None
@@ -111,6 +139,8 @@ class CheckSpec(Spec, frozen=True, kw_only=True):
     state_max: Bound | None = None
     notification_cost: Bound | None = None
     false_positives_mean: Bound | None = None
+    queueing_ms_max: Bound | None = None
+    utilisation_max: Bound | None = None
 
 
 class Scenario(Spec, frozen=True, kw_only=True):
@@ -120,7 +150,10 @@ class Scenario(Spec, frozen=True, kw_only=True):
     underlay: UnderlaySpec
     scheme: SchemeSpec
     workload: WorkloadSpec
+    advertisements: list[AdvertisementSpec] = []
+    costs: CostSpec | None = None
     faults: FaultSpec = FaultSpec()
+    churn: ChurnSpec = ChurnSpec()
     schedule: list[Step] = []
     timing: TimingSpec = TimingSpec()
     checks: CheckSpec = CheckSpec()
@@ -159,6 +192,9 @@ def _check(file: ScenarioFile) -> None:
         )
     if underlay.file is not None and underlay.format is None:
         raise file.error("underlay.file", "needs a format beside it", f"formats: {', '.join(FORMATS)}")
+    bounds = file.scenario.workload.delay_ms_max
+    if isinstance(bounds, list) and (len(bounds) != 2 or bounds[0] > bounds[1]):
+        raise file.error("workload.delay_ms_max", "is one bound, or the shortest and the longest", "as in [50, 200]")
     for number, step in enumerate(file.scenario.schedule):
         key = f"schedule[{number}]"
         if step.do == "cut" and not step.groups:

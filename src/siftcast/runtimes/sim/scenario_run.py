@@ -3,17 +3,17 @@
     1. subscribe   all subscriptions are made at time 0, and the network settles
     2. publish     events every `interval_ms`, the schedule counted from the first; then until nothing is left to do
 
-The seed goes into independent streams (network, workload, faults, plan), so that the same seed gives the same network
-to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the servers. A
-server that restarts or joins has its subscribers back after `resubscribe_ms`; durable subscriptions it has itself, but
-for a server that joins without a disk.
+The seed goes into independent streams (network, workload, faults, plan, churn), so that the same seed gives the same
+network to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the
+servers. A server that restarts or joins has its subscribers back after `resubscribe_ms`; durable subscriptions it has
+itself, but for a server that joins without a disk.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +21,29 @@ import numpy as np
 
 from siftcast.matching.pool import MatcherPool
 from siftcast.model import Event, Filter, SiftcastError, Subscription
-from siftcast.model.errors import UnderlayError
 from siftcast.model.toml_files import named_option
 from siftcast.overlays.contract import AdvertiseRequested, PublishRequested
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
+from siftcast.runtimes.sim.advertising import everything, first_stray, ranges_of
+from siftcast.runtimes.sim.churn import absent_servers, draw_churn
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.parties import server_of
+from siftcast.runtimes.sim.queueing import Costs, QueueingSimulation
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
 from siftcast.schemes import Factory, Forecast, Ground, Scheme, scheme
-from siftcast.underlay import (
-    BalancedTree,
-    Network,
-    TransitStub,
-    Underlay,
-    Waxman,
-    read_brite,
-    read_latency_matrix,
-    read_rocketfuel,
-    read_topology_zoo,
-)
+from siftcast.underlay import Underlay
+from siftcast.underlay.catalogue import draw_network, read_topology
 from siftcast.workloads import Workload, generate, presets
 
 Report = Callable[[str, float], None]
-_STREAMS = ("network", "workload", "faults", "plan")
+_STREAMS = ("network", "workload", "faults", "plan", "churn")
 _PARTIES = ("servers", "routers")
+_PHASE_MS = 20_000.0  # how long nodes that never have nothing to do are given to find each other, and to finish
 _POLICY = QueuePolicy(age_ms_max=float("inf"))  # a run ends when nothing is left to do, and growing old is something
 
 
@@ -65,7 +59,11 @@ class ScenarioRun:
     workload: Workload
     simulation: Simulation
     subscriptions: dict[int, list[Subscription]]
+    steps: tuple[Step, ...] = ()
+    """What happens to servers: the schedule, and what churn adds to it."""
     state_after_subscribing: list[int] = field(default_factory=list)
+    advertised: dict[int, tuple[Subscription, ...]] = field(default_factory=dict)
+    """What publishers said they will publish, by server, in a scheme that asks for it."""
 
     @property
     def edges(self) -> tuple[tuple[int, int], ...]:
@@ -81,7 +79,7 @@ class ScenarioRun:
 def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     """Builds everything a scenario names; what cannot be built is an error about its key."""
     scenario = file.scenario
-    network_seed, workload_seed, fault_seed, plan_seed = (
+    network_seed, workload_seed, fault_seed, plan_seed, churn_seed = (
         int(each.generate_state(1)[0]) for each in np.random.SeedSequence(seed).spawn(len(_STREAMS))
     )
     underlay = _guard(file, "underlay", lambda: _underlay(file, np.random.default_rng(network_seed)))
@@ -89,16 +87,13 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
-    wanted = [
-        (
-            server_of(row["subscriber"], underlay.servers),
-            Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"]),
-        )
-        for row in workload.subscriptions.to_pylist()
-    ]
+    churn_rng = np.random.default_rng(churn_seed)
+    absent = set(absent_servers(scenario.churn, underlay.servers))
+    wanted = list(_wanted(file, workload, underlay.servers, np.random.default_rng((workload_seed, 1))))
     ground = Ground(
-        underlay.latencies_ms,
+        lambda: underlay.latencies_ms,
         np.random.default_rng(plan_seed),
+        places=underlay.servers,
         schema=workload.schema,
         forecast=Forecast(wanted, workload.attributes()),
     )
@@ -107,18 +102,22 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     simulation = _guard(
         file,
         "scheme.options",
-        lambda: Simulation(
-            range(underlay.servers),
+        lambda: _simulation(
+            file,
+            [server for server in range(underlay.servers) if server not in absent],
             _nodes(chosen.nodes(plan, options, MatcherPool().table), file),
             underlay,
             seed=fault_seed,
             faults=faults,
+            contacts=partial(chosen.contacts, plan) if chosen.begins_with_contacts else None,
         ),
     )
     homes: dict[int, list[Subscription]] = {}
     for server, item in wanted:
         homes.setdefault(server, []).append(item)
-    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes)
+    named = {step.node for step in scenario.schedule if step.node is not None}
+    steps = draw_churn(scenario.churn, underlay.servers, named, _churn_until_ms(file), churn_rng)
+    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes, (*scenario.schedule, *steps))
     if chosen.advertises(options):
         _advertise(run)
     return run
@@ -136,11 +135,15 @@ def subscribe(run: ScenarioRun, report: Report | None = None) -> None:
     """The first phase: everybody subscribes, and the network settles."""
     simulation = run.simulation
     for server, items in sorted(run.subscriptions.items()):
-        _subscribe(run, server, items, simulation.now)
+        if server in simulation.protocols:  # the others subscribe when they join
+            _subscribe(run, server, items, simulation.now)
         if run.is_durable:
             for item in items:
                 simulation.serve(server, DurableClient(item.id))
-    simulation.run(run.file.scenario.timing.subscribe_ms, _progress("subscribing", report))
+    until = run.file.scenario.timing.subscribe_ms
+    if until is None and run.scheme.ticks:
+        until = _PHASE_MS
+    simulation.run(until, _progress("subscribing", report))
     run.state_after_subscribing = [
         int(simulation.protocols[node].state().get("entries", 0)) for node in sorted(simulation.protocols)
     ]
@@ -151,16 +154,15 @@ def schedule(run: ScenarioRun) -> float | None:
     simulation, scenario = run.simulation, run.file.scenario
     # Everybody had time to settle before the first event, so that all subscriptions count for it.
     start = simulation.now + scenario.checks.settle_ms
-    for number, row in enumerate(run.workload.events.to_pylist()):
-        publisher = row.pop("publisher") or ""
-        server = server_of(publisher, run.underlay.servers)
-        id = str(row.pop("event_id"))
-        event = Event({name: value for name, value in row.items() if value is not None}, id, publisher)
+    for number, (server, event) in enumerate(_events(run)):
         at_ms = start + number * scenario.workload.interval_ms
         simulation.at(at_ms, server, PublishRequested(event, scenario.workload.durable))
-    for step in scenario.schedule:
+    for step in run.steps:
         _schedule(run, step, start + step.at_ms)
     until = scenario.timing.publish_ms
+    if until is None and run.scheme.ticks:
+        last = max((step.at_ms for step in run.steps), default=0.0)
+        until = max(last, run.workload.events.num_rows * scenario.workload.interval_ms) + _PHASE_MS
     return None if until is None else start + until
 
 
@@ -178,6 +180,8 @@ def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
             simulation.leave(node, at_ms)
         case "restart" | "join":
             (simulation.restart if step.do == "restart" else simulation.join)(node, at_ms)
+            if node in run.advertised and node not in simulation.protocols:  # it was not there to say so before
+                simulation.at(at_ms, node, AdvertiseRequested(run.advertised[node]))
             if step.do == "join" or not run.is_durable:
                 _subscribe(run, node, items, at_ms + run.file.scenario.timing.resubscribe_ms)
         case "cut":
@@ -210,12 +214,63 @@ def _nodes(make: Factory, file: ScenarioFile) -> Factory:
 
 
 def _advertise(run: ScenarioRun) -> None:
-    """Publishers say that they may publish anything; servers without publishers say nothing."""
-    names = run.workload.events["publisher"].to_pylist()
-    for server in sorted({server_of(name, run.underlay.servers) for name in names}):
-        everything = Subscription(f"advertisement-{server}", Filter.parse("TRUE"))
-        run.simulation.at(0.0, server, AdvertiseRequested((everything,)))
+    """Publishers say what they may publish; servers without publishers say nothing."""
+    published: dict[int, list[Event]] = {}
+    for server, event in _events(run):
+        published.setdefault(server, []).append(event)
+    said: dict[int, list[Filter]] = {}
+    for number, item in enumerate(run.file.scenario.advertisements):
+        said.setdefault(item.server, []).append(
+            _guard(run.file, f"advertisements[{number}]", partial(Filter.parse, item.filter))
+        )
+    if stray := first_stray(said, {server: published.get(server, []) for server in said}):
+        server, event_id = stray
+        problem = f"event '{event_id}' of server {server} matches nothing that the server advertises"
+        raise run.file.error("advertisements", problem, "advertise it too, or leave the server out")
+    by_ranges = run.file.scenario.workload.advertise == "ranges"
+    for server in sorted(published):
+        filters = said.get(server) or [ranges_of(published[server]) if by_ranges else everything()]
+        names = [f"advertisement-{server}" + (f"-{number}" if number else "") for number in range(len(filters))]
+        items = tuple(map(Subscription, names, filters))
+        run.advertised[server] = items
+        if server in run.simulation.protocols:
+            run.simulation.at(0.0, server, AdvertiseRequested(items))
     run.simulation.run()
+
+
+def _events(run: ScenarioRun) -> Iterator[tuple[int, Event]]:
+    """The events of the workload in order, each with the server of its publisher."""
+    for row in run.workload.events.to_pylist():
+        publisher = row.pop("publisher") or ""
+        id = str(row.pop("event_id"))
+        attributes = {name: value for name, value in row.items() if value is not None}
+        yield server_of(publisher, run.underlay.servers), Event(attributes, id, publisher)
+
+
+def _wanted(
+    file: ScenarioFile, workload: Workload, servers: int, rng: np.random.Generator
+) -> Iterator[tuple[int, Subscription]]:
+    """The subscriptions of the workload, each with the server of its subscriber and its bound on delay."""
+    bounds = file.scenario.workload.delay_ms_max
+    for row in workload.subscriptions.to_pylist():
+        bound = float(rng.uniform(bounds[0], bounds[1])) if isinstance(bounds, list) else bounds
+        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"], bound)
+        yield server_of(row["subscriber"], servers), item
+
+
+def _simulation(file: ScenarioFile, *arguments: Any, **options: Any) -> Simulation:
+    costs = file.scenario.costs
+    if costs is None:
+        return Simulation(*arguments, **options)
+    return QueueingSimulation(*arguments, costs=Costs(costs.message_ms, costs.match_ms, costs.lookup_ms), **options)
+
+
+def _churn_until_ms(file: ScenarioFile) -> float:
+    """Until when servers come and go: unless told, until the last publication."""
+    workload, timing = file.scenario.workload, file.scenario.timing
+    last = workload.events * workload.interval_ms
+    until = file.scenario.churn.until_ms if file.scenario.churn.until_ms is not None else last
+    return until if timing.publish_ms is None else min(until, timing.publish_ms)
 
 
 def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
@@ -224,42 +279,25 @@ def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
         return build()
     except (SiftcastError, TypeError, ValueError, OSError, OverflowError, MemoryError) as error:
         table = key.partition(".")[0]
-        named = named_option(f"{table}.options", getattr(file.scenario, table).options, str(error))
+        options = getattr(getattr(file.scenario, table, None), "options", {})
+        named = named_option(f"{table}.options", options, str(error))
         raise file.error(key if named == f"{table}.options" else named, str(error) or "is too large") from error
 
 
 def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     spec = file.scenario.underlay
     if spec.generator is not None:
-        made = _generator(spec.generator, spec.options)
-        network = made.build() if isinstance(made, BalancedTree) else made.build(rng)
+        network = draw_network(spec.generator, spec.options, rng)
     else:
         # A path in the file is relative to it, so that a scenario can be run from anywhere.
         path = Path(file.path).parent / str(spec.file)
-        if spec.format == "latency-matrix":
-            return read_latency_matrix(path, **spec.options)
-        network = _read_network(path, spec.format, spec.name).largest_component()
+        found = read_topology(path, str(spec.format), spec.name, spec.options)
+        if isinstance(found, Underlay):
+            return found
+        network = found.largest_component()
     if spec.servers is None:
         return network.routers_as_servers()
     return network.attach(spec.servers, rng, spec.access_ms)
-
-
-def _generator(name: str, options: Mapping[str, Any]) -> TransitStub | Waxman | BalancedTree:
-    kind = {"transit-stub": TransitStub, "waxman": Waxman, "balanced-tree": BalancedTree}[name]
-    known = [each.name for each in dataclasses.fields(kind)]
-    for option in options:
-        if option not in known:
-            raise UnderlayError(f"generator '{name}' has no option '{option}' (options: {', '.join(known)})")
-    made: TransitStub | Waxman | BalancedTree = kind(**options)
-    return made
-
-
-def _read_network(path: Path, format: str | None, name: str | None) -> Network:
-    if format == "brite":
-        return read_brite(path)
-    if format == "rocketfuel":
-        return read_rocketfuel(path)
-    return read_topology_zoo(path, name) if name else read_topology_zoo(path)
 
 
 def _workload(file: ScenarioFile, servers: int, seed: int) -> Workload:

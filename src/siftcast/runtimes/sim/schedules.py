@@ -1,8 +1,9 @@
 """Whether the steps of a schedule make sense one after the other; whatever does not is an error about its step.
 
-All servers run in the beginning. A step that can do nothing (to heal what is whole, to restart what runs, to subscribe
-at a server that is down) would not fail: it would do nothing, or excuse the events around it, and a verdict would be
-about another run than the one that was meant. So it is refused before anything runs.
+All servers run in the beginning, but for those that `churn.absent` names. A step that can do nothing (to heal what is
+whole, to restart what runs, to subscribe at a server that is down) would not fail: it would do nothing, or excuse the
+events around it, and a verdict would be about another run than the one that was meant. So it is refused before anything
+runs.
 
                 crash                 restart
         runs ──────────▶ crashed ──────────────▶ runs
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from siftcast.runtimes.sim.churn import absent_servers
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
 
 _BEGINS = {"crash": "crashed", "leave": "left"}
@@ -26,7 +28,10 @@ def check_schedule(file: ScenarioFile, servers: int) -> None:
     schedule = file.scenario.schedule
     for number, step in enumerate(schedule):
         _check_nodes(file, number, step, servers)
-    down: dict[int, str] = {}
+    absent = absent_servers(file.scenario.churn, servers)
+    if absent and absent[-1] >= servers:
+        raise file.error("churn.absent", f"there is no server {absent[-1]}", f"servers are numbered 0 … {servers - 1}")
+    down: dict[int, str] = dict.fromkeys(absent, "left")
     cut = False
     # Steps at the same time happen in the order of the file.
     for number, step in sorted(enumerate(schedule), key=lambda each: each[1].at_ms):

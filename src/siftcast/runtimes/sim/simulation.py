@@ -1,24 +1,26 @@
 """An event-driven simulator: one seed decides everything, and a run is a trace.
 
-Whatever happens next lies in a heap ordered by time and, at equal times, by the order in which it was put there; so the
+Whatever happens next lies in the `agenda`, ordered by time and, at equal times, by when it was put there; so the
 same seed and the same schedule give the same trace, record for record (`Trace.digest`). The simulator knows protocols
 only by their contract, and messages only as things that take time.
 
 What a network may do to messages is in `wire`; what may happen to nodes is scheduled: `crash`, `restart`, `join`,
-`leave`, `cut` and `heal` a partition. A node that crashes loses everything but what it persisted, and the answers it
-still waited for; what was on its way to the disk is for `disks` to decide. Whoever exchanged messages with a node that
-is gone or cut off is told by `PeerLost` after `detect_ms`, and by `PeerFound` when it is back. A message under way
-reaches whoever runs at its destination when it arrives, be it a later incarnation.
+`leave`, `remove`, `cut` and `heal` a partition. A node that crashes loses everything but what it persisted, and the
+answers it still waited for; what was on its way to the disk is for `disks` to decide. Who hears that a node is lost,
+found or gone, each after `detect_ms`, is in `contacts`: those who watch it, or for nodes that never watch, those who
+exchanged messages with it. A message reaches whoever runs at its destination when it arrives, be it a later
+incarnation.
 
-Cost: a few microseconds a message beside what the protocol takes, of which the trace is the largest part.
+Cost: two or three microseconds a message beside what the protocol takes, of which the trace is the largest part; a
+`Trace(messages=False)` counts messages instead of recording them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from siftcast.matching.collector import collector_paused
@@ -29,9 +31,12 @@ from siftcast.overlays.contract import (
     Deliver,
     Effect,
     InferRoute,
+    Leave,
+    LeaveRequested,
     MeasureDelay,
     MessageReceived,
     NodeId,
+    PeerGone,
     PeerLost,
     Persist,
     PersistAll,
@@ -50,11 +55,15 @@ from siftcast.overlays.contract import (
     SubscribeRequested,
     TimerFired,
     UnsubscribeRequested,
+    Unwatch,
+    Watch,
 )
 from siftcast.overlays.durability.contract import Accept, Bury, Expire, Offer
+from siftcast.overlays.introductions import Introductions
 from siftcast.overlays.trace import Trace
+from siftcast.runtimes.sim.agenda import Agenda
 from siftcast.runtimes.sim.clients import DurableClient
-from siftcast.runtimes.sim.contacts import Contacts
+from siftcast.runtimes.sim.contacts import Contacts, News
 from siftcast.runtimes.sim.disks import Disks, Write
 from siftcast.runtimes.sim.errors import SimulationError
 from siftcast.runtimes.sim.recording import NOBODY, note_durable, note_request, tell_story
@@ -62,20 +71,29 @@ from siftcast.runtimes.sim.wire import NO_FAULTS, DelayModel, Faults, UniformNet
 
 Factory = Callable[[NodeId], Protocol]
 _STEPS_BETWEEN_REPORTS = 20_000
+_SETTLE_STEP_MS = 50.0
+_LISTED = 10
 
 
-class _Alarm(NamedTuple):
+class _Alarm(msgspec.Struct, frozen=True, gc=False):
     """A timer that runs out, unless another of its name was set since."""
 
     name: str
     token: int
 
 
-class _Answer(NamedTuple):
+class _Answer(msgspec.Struct, frozen=True, gc=False):
     """A stimulus for one incarnation of a node; the next one did not ask."""
 
     life: int
     stimulus: Stimulus
+
+
+class _Notice(msgspec.Struct, frozen=True, gc=False):
+    """News about a peer, for one incarnation of a node."""
+
+    life: int
+    news: News
 
 
 _Arrival = tuple[MessageReceived, str, str | None, int]
@@ -86,7 +104,11 @@ A plain tuple, because there is one for every message and naming its parts would
 
 
 class Simulation:
-    """Nodes, the messages between them, and a clock."""
+    """Nodes, the messages between them, and a clock.
+
+    `contacts` says whom each node begins with, whenever it starts; such nodes hear of those they watch only. With
+    `strict_introductions`, a run stops when a node talks to one that was never introduced to it.
+    """
 
     def __init__(
         self,
@@ -97,7 +119,11 @@ class Simulation:
         seed: int = 0,
         faults: Faults = NO_FAULTS,
         trace: Trace | None = None,
+        contacts: Callable[[NodeId], Iterable[NodeId]] | None = None,
+        strict_introductions: bool = False,
     ) -> None:
+        if strict_introductions and contacts is None:
+            raise ValueError("strict_introductions needs contacts: without any, nobody can begin to talk")
         self.trace = trace if trace is not None else Trace()
         self.now = 0.0
         self.handled = 0
@@ -108,17 +134,20 @@ class Simulation:
         network = network if network is not None else UniformNetwork()
         self._wire = Wire(network, faults, np.random.default_rng(seed))
         self._contacts = Contacts(self.protocols.keys(), self._wire.joins)
-        self._heap: list[tuple[float, int, NodeId, Any]] = []
-        self._count = 0
+        self._first_contacts = contacts
+        self._introductions = Introductions() if strict_introductions else None
+        self._agenda = Agenda()
         self._timers: dict[NodeId, dict[str, int]] = {}
+        self._timers_set = 0
         # Generators of their own, so that what a network does to messages depends neither on what nodes write nor on
         # how often they start.
         self._disks = Disks(faults.write_survives, np.random.default_rng((seed, 1)))
         self._nonces = np.random.default_rng((seed, 2))
         self._clients: dict[NodeId, dict[str, DurableClient]] = {}
         self._lives: dict[NodeId, int] = {}
-        for node in nodes:
-            self._start(node)
+        first = {node: self._start(node) for node in nodes}
+        for node, peers in first.items():
+            self._watch(node, *peers)
 
     # -- what is to happen ---------------------------------------------------------------------------
 
@@ -161,13 +190,29 @@ class Simulation:
         self._schedule(at_ms, NOBODY, lambda: self._stop(node, "crashed"))
 
     def leave(self, node: NodeId, at_ms: float) -> None:
-        """Takes a node down for good, with all it persisted."""
+        """Asks a node to leave in peace; one whose protocol cannot (`Protocol.can_leave`) is removed."""
 
         def leave() -> None:
-            self._stop(node, "left")
-            self._disks.destroy(node)
+            protocol = self.protocols.get(node)
+            if protocol is not None and protocol.can_leave:
+                self._push(self.now, node, LeaveRequested())
+            else:
+                self._remove(node)
 
         self._schedule(at_ms, NOBODY, leave)
+
+    def remove(self, node: NodeId, at_ms: float) -> None:
+        """Takes a node down for good, with all it persisted; those who watch it only know that it is lost."""
+        self._schedule(at_ms, NOBODY, lambda: self._remove(node))
+
+    def forget(self, node: NodeId, peer: NodeId, at_ms: float) -> None:
+        """Has a person tell a node that a peer is gone for good."""
+
+        def forget() -> None:
+            self._contacts.forget(node, peer)
+            self._push(self.now, node, PeerGone(peer))
+
+        self._schedule(at_ms, NOBODY, forget)
 
     def save_disk(self, node: NodeId, at_ms: float) -> None:
         """Makes a copy of a node's disk, for `restart` to bring back."""
@@ -201,48 +246,84 @@ class Simulation:
         """Mends all cuts."""
         self._schedule(at_ms, NOBODY, lambda: self._divide({}, "healed"))
 
+    def change_faults(self, faults: Faults, at_ms: float) -> None:
+        """Has other things happen to messages and nodes from then on."""
+
+        def change() -> None:
+            self._faults = faults
+            self._wire.change(faults)
+            self._disks.survives = faults.write_survives
+
+        self._schedule(at_ms, NOBODY, change)
+
     # -- the loop ------------------------------------------------------------------------------------
 
     def run(self, until_ms: float | None = None, report: Callable[[Simulation], None] | None = None) -> Trace:
         """Runs until nothing is left to do, or until a time; returns the trace."""
-        heap = self._heap
+        pop, receive = self._agenda.pop, self._receive
         limit = float("inf") if until_ms is None else until_ms
         node, item = NOBODY, None
+        next_report = self.handled + _STEPS_BETWEEN_REPORTS
         with collector_paused():
             try:
-                while heap and heap[0][0] <= limit:
-                    self.now, _, node, item = heappop(heap)
+                while (entry := pop(limit)) is not None:
+                    self.now, _, node, item = entry
                     if type(item) is tuple:
-                        self._receive(node, item)
+                        receive(node, item)
                     elif node == NOBODY:
                         item()
                     else:
                         self._meet(node, item)
                     self.handled += 1
-                    if not self.handled % _STEPS_BETWEEN_REPORTS:
+                    if self.handled == next_report:
+                        next_report += _STEPS_BETWEEN_REPORTS
                         self.trace.settle()
                         if report is not None:
                             report(self)
             except Exception as error:
-                met = item.stimulus if isinstance(item, _Answer) else item[0] if type(item) is tuple else item
-                raise SimulationError(tell_story(self.trace, self.now, node, met, error)) from error
+                raise SimulationError(tell_story(self.trace, self.now, node, _met(item), error)) from error
         if until_ms is not None:
             self.now = max(self.now, until_ms)
         return self.trace
+
+    def settle(self, until_ms: float) -> Trace:
+        """Runs until all nodes are settled and no message is on its way; raises SimulationError if not in that time.
+
+        For nodes with timers that tick for ever, with which nothing would ever be left to do.
+        """
+        while True:
+            waiting = {node for _, _, node, item in self._agenda if type(item) is not _Alarm}
+            waiting |= {node for node, protocol in self.protocols.items() if not protocol.is_settled}
+            if not waiting:
+                return self.trace
+            if self.now >= until_ms:
+                listed = ", ".join(map(str, sorted(waiting)[:_LISTED]))
+                raise SimulationError(f"at {self.now:g} ms the network has not settled: something waits at {listed}")
+            self.run(min(self.now + _SETTLE_STEP_MS, until_ms))
 
     def _receive(self, node: NodeId, arrival: _Arrival) -> None:
         stimulus, name, event, overhead = arrival
         protocol = self.protocols.get(node)
         if protocol is None:
-            self._note("dropped", node, stimulus.sender, name, event)
+            self._note_message("dropped", node, stimulus.sender, name, event)
             self._tell_of_miss(stimulus.sender, node)
             return
+        if self._introductions is not None:
+            self._introductions.hear(node, stimulus.sender, stimulus.message)
         effects = protocol.handle(stimulus, self.now)
-        matches = lookups = 0
-        records = self.trace.records
+        trace = self.trace
+        if not trace.messages:
+            trace.counts["received", name] += 1
+            for effect in effects:
+                self._carry_out(node, effect)
+            return
+        records = trace.records
         place = len(records)
         received = (self.now, "received", node, stimulus.sender, name, event, 0, 0, overhead)
         records.append(received)
+        if not effects:
+            return
+        matches = lookups = 0
         for effect in effects:
             kind = type(effect)
             if kind is SendMessage:  # what nearly all are, so it is asked here already
@@ -263,8 +344,10 @@ class Simulation:
             if timers.get(item.name) != item.token:
                 return
             del timers[item.name]
-            item = TimerFired(item.name)
-        elif kind is Write or kind is _Answer:
+            for effect in self.protocols[node].handle(TimerFired(item.name), self.now):
+                self._carry_out(node, effect)
+            return
+        if kind is Write or kind is _Answer:
             if self._lives[node] != item.life:
                 return
             if kind is Write:
@@ -272,6 +355,10 @@ class Simulation:
                 item = Persisted(item.key) if safe else PersistFailed(item.key, "the disk is full")
             else:
                 item = item.stimulus
+        elif kind is _Notice:
+            if self._lives[node] != item.life or not self._contacts.counts(item.news):
+                return
+            item = item.news.stimulus
         protocol = self.protocols.get(node)
         if protocol is None:
             note_request(self.trace, self.now, node, item, heard=False)
@@ -291,43 +378,44 @@ class Simulation:
             self._send(node, effect)  # type: ignore[arg-type]
         elif kind is Deliver:
             self.trace.deliveries.append((self.now, node, effect.event.id, effect.subscriptions))  # type: ignore[attr-defined]
+        elif kind is SetTimer:
+            self._set_timer(node, effect.name, effect.after_ms)  # type: ignore[attr-defined]
         elif kind is not Spent:
             self._carry_out_rare(node, effect)
 
     def _send(self, node: NodeId, effect: SendMessage) -> None:
         message, destinations = effect.message, effect.destinations
+        if self._introductions is not None:
+            self._introductions.check(node, destinations, type(message).__name__)
         name, event, overhead = type(message).__name__, message.event_id, message.overhead_bytes
         kind = "multicast" if effect.multicast else "sent"
         package = (MessageReceived(node, message), name, event, overhead)
-        self._contacts.of(node).update(destinations)
-        now, append = self.now, self.trace.records.append
-        if not self._wire.is_calm:
-            for other in destinations:
-                append((now, kind, node, other, name, event, 0, 0, overhead))
-                self._send_through(node, other, package)
+        if self._first_contacts is None:  # otherwise everybody watches, and nobody hears of others
+            self._contacts.of(node).update(destinations)
+        now, trace = self.now, self.trace
+        if not trace.messages:
+            trace.counts[kind, name] += len(destinations)
+        if self._wire.is_calm:
+            if trace.messages:
+                trace.records += [(now, kind, node, other, name, event, 0, 0, overhead) for other in destinations]
+            self._agenda.push_all(now, self._wire.latency_from(node), destinations, package)
             return
-        heap, count, latency_ms = self._heap, self._count, self._wire.latency_from(node)
         for other in destinations:
-            append((now, kind, node, other, name, event, 0, 0, overhead))
-            count += 1
-            heappush(heap, (now + latency_ms(other), count, other, package))
-        self._count = count
+            if trace.messages:
+                trace.records.append((now, kind, node, other, name, event, 0, 0, overhead))
+            self._send_through(node, other, package)
 
     def _send_through(self, node: NodeId, other: NodeId, package: _Arrival) -> None:
         arrival = self._wire.arrival_ms(node, other, self.now)
         if arrival is not None:
             self._push(arrival, other, package)
             return
-        self._note("lost", node, other, package[1], package[2])
+        self._note_message("lost", node, other, package[1], package[2])
         if not self._wire.joins(node, other):
             self._tell_of_miss(node, other)
 
     def _carry_out_rare(self, node: NodeId, effect: Effect) -> None:
         match effect:
-            case SetTimer(name, after_ms):
-                self._count += 1
-                self._timers.setdefault(node, {})[name] = token = self._count
-                self._push(self.now + after_ms, node, _Alarm(name, token))
             case CancelTimer(name):
                 self._timers.get(node, {}).pop(name, None)
             case PersistAll(key, changes):
@@ -341,14 +429,25 @@ class Simulation:
             case Accept() | Bury() | Expire():
                 note_durable(self.trace, self.now, node, effect)
             case Report(what, facts):
-                self._note("reported", node, None, f"{what}: {dict(facts)}")
+                peer = facts.get("peer")  # what a report is about, if it is about another node
+                self._note("reported", node, peer if isinstance(peer, int) else None, f"{what}: {dict(facts)}")
             case MeasureDelay(peer):
+                self._check_introduced(node, peer, effect)
                 there = peer in self.protocols and self._wire.joins(node, peer)
                 delay = self._wire.latency_ms(node, peer)
                 wait = 2 * delay if there else self._faults.detect_ms
                 self._answer(node, wait, DelayMeasured(peer, delay if there else None))
             case InferRoute(peer):
+                self._check_introduced(node, peer, effect)
                 self._infer(node, peer)
+            case Watch(peer):
+                self._check_introduced(node, peer, effect)
+                self._watch(node, peer)
+            case Unwatch(peer):
+                self._contacts.unwatch(node, peer)
+            case Leave():
+                life = self._lives[node]  # what else it wants in this turn is done first
+                self._push(self.now, NOBODY, lambda: self._depart(node, life))
             case Refuse(request):
                 self.refused.append((node, effect))
                 self._note("refused", node, None, None, request)
@@ -361,17 +460,22 @@ class Simulation:
         self._push(self.now + self._faults.disk_ms, node, write)
 
     def _infer(self, node: NodeId, peer: NodeId) -> None:
-        routers = getattr(self._wire.network, "routers_between", None)
-        if routers is None:
-            raise SimulationError(f"node {node} infers a route, but this network has no routers")
-        if self._wire.joins(node, peer):
-            self._answer(node, 2 * self._wire.latency_ms(node, peer), RouteInferred(peer, routers(node, peer)))
+        between = getattr(self._wire.network, "routers_between", None)
+        if between is None or not getattr(self._wire.network, "routers", 0):
+            self._answer(node, 0.0, RouteInferred(peer, (), "unavailable"))
+        elif self._wire.joins(node, peer):
+            self._answer(node, 2 * self._wire.latency_ms(node, peer), RouteInferred(peer, between(node, peer)))
         else:
-            self._answer(node, self._faults.detect_ms, RouteInferred(peer, ()))
+            self._answer(node, self._faults.detect_ms, RouteInferred(peer, (), "unavailable"))
+
+    def _check_introduced(self, node: NodeId, peer: NodeId, effect: Effect) -> None:
+        if self._introductions is not None:
+            self._introductions.check(node, (peer,), type(effect).__name__)
 
     # -- nodes come and go ---------------------------------------------------------------------------
 
-    def _start(self, node: NodeId, kind: str | None = None, *, damaged: bool = False) -> None:
+    def _start(self, node: NodeId, kind: str | None = None, *, damaged: bool = False) -> tuple[NodeId, ...]:
+        """Starts a node; returns its contacts."""
         if node in self.protocols:
             raise SimulationError(f"node {node} is running already")
         if node < 0:
@@ -379,12 +483,21 @@ class Simulation:
         self.protocols[node] = self._factory(node)
         self._lives[node] = self._lives.get(node, 0) + 1
         nonce = int(self._nonces.integers(1, 2**63 - 1))
-        self._push(self.now, node, Started(self._disks.content(node), damaged=damaged, nonce=nonce))
+        contacts: tuple[NodeId, ...] = ()
+        if self._first_contacts is not None:
+            contacts = tuple(self._first_contacts(node))
+            self._contacts.begin(node)
+        if self._introductions is not None:
+            self._introductions.meet(node, contacts)
+        restored = self._disks.content(node)
+        self._push(self.now, node, Started(restored, damaged=damaged, nonce=nonce, contacts=contacts))
         if kind is not None:
             self._note(kind, node)
             self._tell(self._contacts.news(node))
+            self._watch(node, *contacts)
         for client in self._clients.get(node, {}).values():
             self._answer(node, *client.attach())
+        return contacts
 
     def _stop(self, node: NodeId, kind: str) -> None:
         if self.protocols.pop(node, None) is None:
@@ -392,23 +505,47 @@ class Simulation:
         self._lives[node] += 1
         self._disks.cut_power(node)
         self._timers.pop(node, None)
+        self._contacts.end(node)
         self._note(kind, node)
         self._tell(self._contacts.news(node))
+
+    def _remove(self, node: NodeId) -> None:
+        self._stop(node, "left")
+        self._disks.destroy(node)
+        if self._introductions is not None:
+            self._introductions.forget(node)
+
+    def _depart(self, node: NodeId, life: int) -> None:
+        """Ends a node that has handed over; whoever hears that it is gone does not hear that it is lost."""
+        if self._lives[node] == life:
+            self._tell(self._contacts.gone(node))
+            self._remove(node)
 
     def _divide(self, sides: Mapping[NodeId, int], kind: str) -> None:
         self._wire.divide(sides)
         self._note(kind, NOBODY)
         self._tell(self._contacts.news())
 
-    def _tell(self, news: Iterable[tuple[NodeId, Stimulus]]) -> None:
-        for node, stimulus in news:
-            self._answer(node, self._faults.detect_ms, stimulus)
+    def _watch(self, node: NodeId, *peers: NodeId) -> None:
+        """Watches peers: those that can be reached are found after a round trip, the others are missed."""
+        for peer in peers:
+            if (news := self._contacts.watch(node, peer)) is None:
+                continue
+            wait_ms = self._faults.detect_ms
+            if type(news.stimulus) is not PeerLost:
+                # Never later than news of a crash in the meantime, which must be the last that is heard.
+                wait_ms = min(wait_ms, 2 * self._wire.latency_ms(node, peer))
+            self._push(self.now + wait_ms, node, _Notice(self._lives[node], news))
+
+    def _tell(self, all_news: Iterable[News]) -> None:
+        for news in all_news:
+            self._push(self.now + self._faults.detect_ms, news.node, _Notice(self._lives[news.node], news))
 
     def _tell_of_miss(self, node: NodeId, other: NodeId) -> None:
         if self._contacts.miss(node, other) and node in self.protocols:
             self._answer(node, self._faults.detect_ms, PeerLost(other))
 
-    # -- the heap and the record ---------------------------------------------------------------------
+    # -- the agenda and the record -------------------------------------------------------------------
 
     def _schedule(self, time_ms: float, node: NodeId, item: Any) -> None:
         if not time_ms >= self.now:
@@ -416,13 +553,33 @@ class Simulation:
         self._push(time_ms, node, item)
 
     def _push(self, time_ms: float, node: NodeId, item: Any) -> None:
-        self._count += 1
-        heappush(self._heap, (time_ms, self._count, node, item))
+        self._agenda.push(time_ms, node, item)
+
+    def _set_timer(self, node: NodeId, name: str, after_ms: float) -> None:
+        self._timers_set += 1
+        timers = self._timers.get(node)
+        if timers is None:
+            timers = self._timers[node] = {}
+        timers[name] = token = self._timers_set
+        self._agenda.push(self.now + after_ms, node, _Alarm(name, token))
 
     def _answer(self, node: NodeId, after_ms: float, stimulus: Stimulus) -> None:
         self._push(self.now + after_ms, node, _Answer(self._lives[node], stimulus))
+
+    def _note_message(self, kind: str, node: NodeId, peer: NodeId, name: str, event: str | None) -> None:
+        if self.trace.messages:
+            self._note(kind, node, peer, name, event)
+        else:
+            self.trace.counts[kind, name] += 1
 
     def _note(
         self, kind: str, node: NodeId, peer: NodeId | None = None, name: str | None = None, event: str | None = None
     ) -> None:
         self.trace.records.append((self.now, kind, node, peer, name, event, 0, 0, 0))
+
+
+def _met(item: Any) -> Any:
+    """What a node met when it was handed something from the agenda."""
+    if type(item) is _Notice:
+        return item.news.stimulus
+    return item.stimulus if type(item) is _Answer else item[0] if type(item) is tuple else item

@@ -19,6 +19,7 @@ from siftcast.runtimes.sim.checkers import (
     Progress,
     Spread,
     Violation,
+    delay_bounds,
     delays_ms,
     durable_delivery,
     exactly_once,
@@ -30,6 +31,8 @@ from siftcast.runtimes.sim.checkers import (
     progress,
     resource_usage,
 )
+from siftcast.runtimes.sim.queueing import QueueingSimulation
+from siftcast.runtimes.sim.scenario import CheckSpec
 from siftcast.runtimes.sim.scenario_run import ScenarioRun
 from siftcast.runtimes.sim.vacuity import explain_vacuity
 
@@ -146,6 +149,13 @@ def _measured_lines(run: ScenarioRun, events: int) -> Iterator[Line]:
     late = float(np.percentile(delays, 99)) if len(delays) else 0.0
     shown = f"{_spread(delay)}; 99 % within {late:,.1f}"
     yield _bounded("delay, ms", shown, delay.max, checks.delay_ms_max, delay.count)
+    if any(item.delay_ms_max is not None for item in trace.subscriptions.values()):
+        bounds = delay_bounds(trace)
+        lateness = f"{bounds.late:,} of {bounds.judged:,}, the worst by {bounds.worst_ms:,.1f} ms"
+        asked = checks.delay_bounds
+        yield _without("late by their own bound", bounds.late, asked=asked, judged=bounds.judged, shown=lateness)
+    if isinstance(run.simulation, QueueingSimulation):
+        yield from _queueing_lines(run.simulation, checks)
     stress = Spread.of(node_stress(trace, underlay.servers))
     scaled = f"{_spread(stress)}; mean for 1,000 events {stress.per(events).mean:,.1f}"
     yield _bounded("node stress", scaled, stress.max, checks.node_stress_max, events)
@@ -176,12 +186,21 @@ def _needed(name: str, count: int, *, asked: bool) -> Line:
     return Line(name, f"{count:,}", "≥ 1", True if count else None, vacuous=not count)
 
 
-def _without(name: str, count: int, *, asked: bool, judged: int) -> Line:
+def _queueing_lines(simulation: QueueingSimulation, checks: CheckSpec) -> Iterator[Line]:
+    waits = Spread.of(np.array(simulation.waits_ms, dtype=np.float64))
+    yield _bounded("queueing delay, ms", _spread(waits), waits.max, checks.queueing_ms_max, waits.count)
+    busy = Spread.of(simulation.utilisation())
+    shown = f"mean {busy.mean:.1%}, median {busy.median:.1%}, max {busy.max:.1%}"
+    yield _bounded("utilisation", shown, busy.max, checks.utilisation_max, busy.count)
+
+
+def _without(name: str, count: int, *, asked: bool, judged: int, shown: str = "") -> Line:
     """What there must be none of, among so many that were judged."""
+    shown = shown or f"{count:,}"
     if not asked:
-        return Line(name, f"{count:,}")
+        return Line(name, shown)
     vacuous = not (count or judged)
-    return Line(name, f"{count:,}", "0", None if vacuous else count == 0, vacuous)
+    return Line(name, shown, "0", None if vacuous else count == 0, vacuous)
 
 
 def _bounded(name: str, shown: str, value: float, bound: float | None, judged: int) -> Line:

@@ -72,8 +72,11 @@ class Wire:
         self.network = network
         self.latency_ms = network.latency_ms
         self._rows: list[list[float]] | None = None
-        if isinstance(network, Underlay) and network.servers**2 <= _CELLS_MAX:
-            self._rows = network.latencies_ms.tolist()
+        self._latency_from: Callable[[NodeId], Callable[[NodeId], float]] = partial(partial, network.latency_ms)
+        if isinstance(network, Underlay):
+            self._latency_from = network.latency_from
+            if network.servers**2 <= _CELLS_MAX:
+                self._rows = network.latencies_ms.tolist()
         self.is_calm = True
         """Whether every message arrives after the network's delay and nothing else need be asked."""
         self._faults = faults
@@ -84,12 +87,19 @@ class Wire:
 
     def latency_from(self, node: NodeId) -> Callable[[NodeId], float]:
         """How long messages of one node take, by destination: the quickest way to ask for many."""
-        return partial(self.latency_ms, node) if self._rows is None else self._rows[node].__getitem__
+        if self._rows is not None:
+            return self._rows[node].__getitem__
+        return self._latency_from(node)
 
     def divide(self, sides: Mapping[NodeId, int]) -> None:
         """Lets messages pass between nodes of one side only; those without a side are a side together."""
         self._sides = dict(sides)
         self.is_calm = not self._sides and self._faults.loss == 0 and self._faults.jitter_ms == 0
+
+    def change(self, faults: Faults) -> None:
+        """Has other things happen to messages from now on."""
+        self._faults = faults
+        self.divide(self._sides)
 
     def joins(self, a: NodeId, b: NodeId) -> bool:
         """Whether no cut lies between two nodes."""

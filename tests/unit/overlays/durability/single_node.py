@@ -99,7 +99,7 @@ class SingleNode:
 
 def answer(peer, greet, parked=()):
     """What a neighbour answers that has seen just what it has acknowledged."""
-    kept = (greet.stream, greet.kept, (), parked, greet.epoch, greet.control_kept)
+    kept = (greet.stream, greet.kept, (), parked, greet.chapter, greet.control_kept)
     return MessageReceived(peer, Acknowledge(KEEPER, greet.keeper, *kept, greet.token))
 
 

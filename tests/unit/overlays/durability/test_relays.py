@@ -62,8 +62,8 @@ def relay(number, id, stream=STREAM, base=1, **options):
     return Relay(stream, base, number, Publication(Event({}, id=id), 1), **options)
 
 
-def announce(*entries, number=1, epoch=EPOCH, **options):
-    return ControlRelay(epoch, number, Announce(entries, **options))
+def announce(*entries, number=1, chapter=EPOCH, **options):
+    return ControlRelay(chapter, number, Announce(entries, **options))
 
 
 def taken(number):
@@ -173,7 +173,7 @@ def test_a_relay_is_acknowledged_once_it_is_safe_with_all_that_came_meanwhile(no
 
 def test_a_relay_that_was_seen_before_a_crash_is_acknowledged_and_not_passed_on_again():
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0, 60)), sender=2))
+    node.tell(from_peer(announce(wants("s", origin=2), chapter=(6, 1, 0, 60)), sender=2))
     assert len(sent(node.tell(from_peer(relay(1, "a"))), Relay, to=2)) == 1
     node.restart()
     found = node.tell(from_peer(relay(1, "a")))
@@ -183,7 +183,7 @@ def test_a_relay_that_was_seen_before_a_crash_is_acknowledged_and_not_passed_on_
 
 def test_relays_are_passed_on_in_order_however_they_come():
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("s", origin=2), epoch=(6, 1, 0, 60)), sender=2))
+    node.tell(from_peer(announce(wants("s", origin=2), chapter=(6, 1, 0, 60)), sender=2))
     found = [effect for number in (3, 2, 1) for effect in node.tell(from_peer(relay(number, f"e{number}")))]
     assert [each.event_id for each in sent(found, Relay, to=2)] == ["e1", "e2", "e3"]
 
@@ -200,7 +200,7 @@ def test_a_neighbour_with_a_new_disk_begins_anew_and_what_its_old_one_sent_is_vo
 def passing():
     """A node that passes everything from neighbour 1 on to neighbour 2, and wants it itself."""
     node = SingleNode((1, 2))
-    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0, 60)), sender=2))
+    node.tell(from_peer(announce(wants("t", origin=2), chapter=(6, 1, 0, 60)), sender=2))
     node.subscribe()
     node.attach(window=9)
     return node
@@ -301,18 +301,18 @@ def test_what_is_kept_of_routing_grows_with_the_tables_and_not_with_their_histor
         node.tell(from_peer(announce(wants("t", f"price < {number}"), number=number)))
         node.tell(from_peer(ControlRelay(EPOCH, number + 1, Retract(("t",)))))
     assert [key for key in node.disk if key.startswith("route/")] == ["route/1/announce/0/s"]
-    node.tell(from_peer(announce(wants("u"), epoch=(5, 2, 0, 51), anew=True)))
+    node.tell(from_peer(announce(wants("u"), chapter=(5, 2, 0, 51), anew=True)))
     assert [key for key in node.disk if key.startswith("route/")] == ["route/1/announce/0/u"]
 
 
-def test_control_of_an_earlier_epoch_is_void(node):
-    node.tell(from_peer(announce(epoch=(5, 2, 0, 51), anew=True)))
+def test_control_of_an_earlier_chapter_is_void(node):
+    node.tell(from_peer(announce(chapter=(5, 2, 0, 51), anew=True)))
     node.tell(from_peer(announce(wants("late"), number=2)))
     assert sent(node.publish("a"), Relay) == []
 
 
 def test_a_neighbour_that_lost_its_disk_is_introduced_anew(node):
-    node.tell(from_peer(announce(wants("t", origin=2), epoch=(6, 1, 0, 60)), sender=2))
+    node.tell(from_peer(announce(wants("t", origin=2), chapter=(6, 1, 0, 60)), sender=2))
     node.tell(from_peer(Acknowledge(KEEPER, OWN, OWN, 0, (), (), NOTHING_SEEN, 1)))
     blank = Acknowledge((8, 80), OWN, (0, 0), 0, (), (), NOTHING_SEEN, 0)
     (told,) = sent(node.tell(from_peer(blank)), ControlRelay, to=1)

@@ -53,7 +53,7 @@ def test_it_is_said_once_when_it_goes_on(node):
     node.now += STALL_MS
     (greeting,) = [each.message for each in of(node.tell(TimerFired(WATCH_TIMER)), SendMessage)][-1:]
     node.tell(answer(1, greeting))
-    node.tell(MessageReceived(1, Acknowledge(KEEPER, greeting.keeper, greeting.stream, 1, (), (), greeting.epoch, 0)))
+    node.tell(MessageReceived(1, Acknowledge(KEEPER, greeting.keeper, greeting.stream, 1, (), (), greeting.chapter, 0)))
     assert node.durable.state()["stalled"] == []
     assert wait(node, STALL_MS) == [("goes on again", {"what": "link to 1"})]
     assert wait(node, STALL_MS) == []

@@ -12,13 +12,14 @@ still for it.
     Accept, Refuse          the asker's connection is cut: it comes back and asks again
     MeasureDelay, InferRoute    answered with "unknown"
     Deliver                 ephemeral: the event is missed, at most once allows that
+    Watch, Unwatch, Leave   nothing: they change what this node remembers, which cannot fail
     Bury, Expire, Report  nothing: they only tell
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from siftcast.overlays.contract import (
     CancelTimer,
@@ -27,6 +28,7 @@ from siftcast.overlays.contract import (
     Effect,
     Effects,
     InferRoute,
+    Leave,
     MeasureDelay,
     Persist,
     PersistAll,
@@ -38,6 +40,8 @@ from siftcast.overlays.contract import (
     SetTimer,
     Spent,
     TimerFired,
+    Unwatch,
+    Watch,
 )
 from siftcast.overlays.durability.contract import Accept, Bury, Expire, Offer
 from siftcast.runtimes.live.errors import LiveError, StoreError
@@ -62,10 +66,12 @@ class Carrier:
         store: Keeper | None,
         *,
         tell: Tell,
+        leave: Callable[[str], None],
         log: Logger,
     ) -> None:
         self.failed = 0
         self._tell = tell
+        self._leave = leave
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._sessions = sessions
@@ -111,8 +117,14 @@ class Carrier:
                 self._write(key, changes)
             case MeasureDelay(peer):
                 self._peers.measure(peer)
+            case Watch(peer):
+                self._peers.watch(peer)
+            case Unwatch(peer):
+                self._peers.unwatch(peer)
+            case Leave():
+                self._leave(effect.reason)
             case InferRoute(peer):  # sockets do not tell their way
-                self._loop.call_soon(self._tell, RouteInferred(peer, ()))
+                self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
             case Refuse(request, reason):
                 if self._durable is None or not self._durable.answer(request, reason):
                     self._log.info("refused", request=request, reason=reason)
@@ -169,6 +181,6 @@ class Carrier:
                 case MeasureDelay(peer):
                     self._loop.call_soon(self._tell, DelayMeasured(peer, None))
                 case InferRoute(peer):
-                    self._loop.call_soon(self._tell, RouteInferred(peer, ()))
+                    self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
         except Exception as second:  # making good is itself an effect, and keeps nobody either
             self._log.error("effect failed", effect=f"after {kind}", error=str(second), exc_info=second)

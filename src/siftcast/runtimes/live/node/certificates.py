@@ -1,16 +1,24 @@
-"""The certificate of a node and the authorities it believes, as its configuration names them."""
+"""The certificate of a node and the authorities it believes, as its configuration names them.
+
+A certificate that names the node's identity is shown to nodes that are called as well: it lets a node in that no list
+and no token names. Others are not, because many are good for servers only.
+"""
 
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 
+from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import LiveError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
-from siftcast.runtimes.live.wire.tls import NodeTls, client_context, words
+from siftcast.runtimes.live.wire.tls import IDENTITY_URI, NodeTls, client_context, words
+
+_URI_TAG = 0x86
 
 
-def node_tls(file: ConfigurationFile) -> NodeTls | None:
-    """What the configuration names; None where nothing is encrypted. Raises ConfigurationError."""
+def node_tls(file: ConfigurationFile, identity: NodeId | None = None) -> NodeTls | None:
+    """What the configuration of a node names; None where nothing is encrypted. Raises ConfigurationError."""
     spec = file.configuration.tls
     if spec is None:
         return None
@@ -29,4 +37,22 @@ def node_tls(file: ConfigurationFile) -> NodeTls | None:
         client = client_context(True if spec.authorities is None else file.beside(spec.authorities))
     except LiveError as error:
         raise file.error("tls.authorities", str(error)) from None
+    if spec.authorities is not None:
+        # Callers may show a certificate, too. The machine's own authorities sign for everybody, so they prove nothing.
+        server.load_verify_locations(file.beside(spec.authorities))
+        server.verify_mode = ssl.CERT_OPTIONAL
+        if _names_identity(file.beside(spec.certificate), identity):
+            client.load_cert_chain(file.beside(spec.certificate), file.beside(spec.key), password="")
     return NodeTls(server, client)
+
+
+def _names_identity(certificate: Path, identity: NodeId | None) -> bool:
+    """Whether a node's certificate, the first in its file, says that it is this node's.
+
+    Among its names this is a URI (tag 6 of a GeneralName): its tag, its length, and the plain text.
+    """
+    text = certificate.read_text(encoding="ascii", errors="replace")
+    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    first = text[text.index(begin) : text.index(end) + len(end)]
+    name = f"{IDENTITY_URI}{identity}".encode()
+    return bytes((_URI_TAG, len(name))) + name in ssl.PEM_cert_to_DER_cert(first)

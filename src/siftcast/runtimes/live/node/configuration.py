@@ -44,8 +44,11 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
 
     name: Name = "node"
     id: Identity | None = None
+    region: str = ""
+    edge: bool = False
     listen: str = f"127.0.0.1:{DEFAULT_PORT}"
     allow_remote: bool = False
+    advertise: str | None = None
     data: str | None = None
     token_file: str | None = None
 
@@ -117,8 +120,16 @@ class OverlaySpec(Spec, frozen=True, kw_only=True):
     scheme: str = DEFAULT_SCHEME
     options: dict[str, Any] = {}
     schema: str | None = None
+    absent_ms: Milliseconds = 15_000.0
     links: list[tuple[str, str]] = []
     nodes: list[MemberSpec] = []
+
+
+class JoinSpec(Spec, frozen=True, kw_only=True):
+    """Whom the node asks what network it is to be one of; `network` is what that must be called, if it matters."""
+
+    seeds: Annotated[list[str], Meta(min_length=1)]
+    network: Name | None = None
 
 
 class TlsSpec(Spec, frozen=True, kw_only=True):
@@ -137,6 +148,7 @@ class PrincipalSpec(Spec, frozen=True, kw_only=True):
     publish: str | None = None
     subscribe: str | None = None
     see: bool = False
+    operate: bool = False
     node: bool = False
     limits: PrincipalLimitSpec = PrincipalLimitSpec()
 
@@ -168,6 +180,7 @@ class Configuration(Spec, frozen=True, kw_only=True):
     slow_consumers: SlowConsumerSpec = SlowConsumerSpec()
     heartbeat: HeartbeatSpec = HeartbeatSpec()
     overlay: OverlaySpec = OverlaySpec()
+    join: JoinSpec | None = None
     tls: TlsSpec | None = None
     principal: list[PrincipalSpec] = []
     tracing: TracingSpec = TracingSpec()
@@ -240,6 +253,7 @@ def _check(file: ConfigurationFile) -> None:
     if spec.slow_consumers.policy == "spill" and spec.node.data is None:
         raise file.error("slow_consumers.policy", "spilling needs a folder", "name one as data in [node]")
     _check_overlay(file)
+    _check_join(file)
 
 
 def check_reach(file: ConfigurationFile, host: str) -> None:
@@ -313,3 +327,25 @@ def _check_overlay(file: ConfigurationFile) -> None:
             if name not in names:
                 known = ", ".join(names) or "none"
                 raise file.error("overlay.links", f"there is no node '{name}'", f"nodes are: {known}")
+
+
+def _check_join(file: ConfigurationFile) -> None:
+    """A node is in a list or joins, and must be found where it says that it is."""
+    node, join, overlay = file.configuration.node, file.configuration.join, file.configuration.overlay
+    for key, address in (
+        ("node.advertise", node.advertise),
+        *(("join.seeds", each) for each in (join.seeds if join else ())),
+    ):
+        try:
+            if address is not None and parse_address(address)[1] == 0:
+                raise file.error(key, "port 0 is nobody's", "write the port at which it can be called")
+        except ValueError as error:
+            raise file.error(key, str(error)) from None
+    if join is None:
+        return
+    if overlay.nodes or overlay.links:
+        remedy = "leave out [join], or [[overlay.nodes]] and links"
+        raise file.error("join.seeds", "a node that joins has no list of nodes of its own", remedy)
+    if node.advertise is None and parse_address(node.listen)[0] in ("0.0.0.0", "::"):
+        remedy = "say where with --advertise HOST:PORT, or as advertise in [node]"
+        raise file.error("node.listen", "other nodes could not call this one there", remedy)

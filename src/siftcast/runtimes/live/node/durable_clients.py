@@ -3,7 +3,8 @@
 A request waits here, by the event's id or the subscription's name in the network, until the protocol says `Accept` or
 `Refuse`. A durable subscription belongs to its node, not to a connection; one client at a time is attached to it, and
 the last to come has it. Names are the clients' own; in the network they have the node's identity before them, so that
-two nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's.
+two nodes can have a `desk-7` each, and that of the principal, so that nobody can take up or end what is another's. What
+was taken over from a node that left keeps its name in the network; a client finds it here under its own.
 
 Slow clients: at most a window of offers is unanswered, and those for which a connection has no room wait here as they
 are, without a copy. Nothing is dropped.
@@ -155,11 +156,16 @@ class DurableClients:
             raise SubscriptionError(
                 f"'{name}' cannot name a durable subscription; use up to 127 letters, digits, and the signs _ . -"
             )
-        return f"{self._prefix}{principal}/{name}" if principal else self._prefix + name
+        own = f"{principal}/{name}" if principal else name
+        if self._prefix + own not in self._queues:
+            for adopted in self._queues.adopted:  # of a node that has left, or is gone
+                if _own(adopted) == own:
+                    return adopted
+        return self._prefix + own
 
     def _is_of(self, principal: str, id: str) -> bool:
         """Whether a name in the network is a principal's; that of nobody, where there are none, has no slash in it."""
-        owner, slash, _ = id.removeprefix(self._prefix).partition("/")
+        owner, slash, _ = _own(id).partition("/")
         return owner == principal if slash else not principal
 
     def _known(self, name: str, principal: str) -> str:
@@ -244,7 +250,7 @@ class DurableClients:
         """An event was refused too often."""
         self._log.warning(
             "dead letter",
-            subscription=letter.subscription.removeprefix(self._prefix),
+            subscription=_own(letter.subscription),
             event_id=letter.event.id,
             refusals=letter.refusals,
             reason=letter.reason,
@@ -252,7 +258,7 @@ class DurableClients:
 
     def expire(self, effect: Expire) -> None:
         """Events were dropped before they were acknowledged."""
-        name, count = effect.subscription.removeprefix(self._prefix), len(effect.positions)
+        name, count = _own(effect.subscription), len(effect.positions)
         self._log.warning("events expired", subscription=name, count=count, reason=effect.reason)
         subscription = self._attached.get(effect.subscription)
         if subscription is not None:
@@ -271,8 +277,7 @@ class DurableClients:
 
     def shown(self, id: str) -> str:
         """The id of a durable subscription for people, who know this node by its name; any other as it is."""
-        own = id.removeprefix(self._prefix)
-        return id if own == id else f"{self._name}/{own}"
+        return f"{self._name}/{_own(id)}" if id in self._queues else id
 
     def filter_of(self, id: str) -> Filter | None:
         """What a durable subscription wants; None if there is none of this id."""
@@ -290,9 +295,14 @@ class DurableClients:
                     "address": "" if attached is None else attached.connection.address,
                     "filter": str(self._queues.filter(id)),
                     "dropped": 0,
-                    "durable": id.removeprefix(self._prefix),
+                    "durable": _own(id),
                     "waiting": waiting,
                     "dead": len(self._queues.dead_letters(id)),
                 }
             )
         return found
+
+
+def _own(id: str) -> str:
+    """The name of a durable subscription without the identity of the node that it was made at."""
+    return id.partition("/")[2]

@@ -21,6 +21,8 @@ class Door(Protocol):
 
     def admit_peer(self, connection: Connection, hello: Hello) -> None: ...
 
+    def invite(self, connection: Connection, hello: Hello) -> None: ...
+
     def closed(self, connection: Connection) -> None: ...
 
 
@@ -47,6 +49,8 @@ class Greeting:
                 raise VersionError(f"this node speaks version {spoken(role)}, not {version}")
             case Hello(_, "node"):
                 self._door.admit_peer(self._connection, frame)
+            case Hello(_, "joiner"):
+                self._door.invite(self._connection, frame)
             case Hello():
                 self._door.admit(self._connection, frame)
             case _:

@@ -79,6 +79,13 @@ def identity_of(file: ConfigurationFile) -> NodeId:
     return known.identity
 
 
+def kept_identity(file: ConfigurationFile) -> NodeId | None:
+    """The identity that a node has before it knows its network: of its file or its folder; None if it has none yet."""
+    spec = file.configuration.node
+    known = None if spec.data is None else _read(file, file.beside(spec.data) / FILE)
+    return spec.id if known is None else known.identity
+
+
 def keep_identity(file: ConfigurationFile, identity: NodeId) -> None:
     """Writes down who a node is, unless its folder says so already."""
     spec = file.configuration.node

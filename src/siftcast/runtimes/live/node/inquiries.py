@@ -16,7 +16,7 @@ SEEN_MAX ids.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import msgspec
@@ -27,7 +27,8 @@ from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import FrameError, Refused
 from siftcast.runtimes.live.node.rights import Guard
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import Description, Failure, Frame, Inquire, PeerAnswer, PeerQuestion, Question
+from siftcast.runtimes.live.wire.frames import Description, Failure, Frame, Inquire, Question
+from siftcast.runtimes.live.wire.node_frames import PeerAnswer, PeerQuestion
 
 Answers = list[dict[str, Any]]
 PATIENCE_MS = 3_000.0
@@ -64,9 +65,10 @@ class Inquiries:
         self,
         node: str,
         incarnation: str,
-        names: tuple[str, ...],
+        names: Callable[[], Collection[str]],
         neighbours: Neighbours,
         *,
+        knows_all: bool,
         frame_bytes_max: int,
         answer: Callable[[Question, bytes], dict[str, Any]],
         event_of: Callable[[bytes], Event],
@@ -74,6 +76,7 @@ class Inquiries:
         self._name = node
         self._names = names
         self._neighbours = neighbours
+        self._knows_all = knows_all
         self._frame_bytes_max = frame_bytes_max
         self._answer_own = answer
         self._event_of = event_of
@@ -97,7 +100,7 @@ class Inquiries:
         def done(answers: Answers) -> None:
             if connection.closing:
                 return
-            silent = sorted(set(self._names) - {answer["node"] for answer in answers})
+            silent = sorted(set(self._names()) - {answer["node"] for answer in answers})
             try:
                 connection.send(Description(frame.request, {"answers": _fitting(answers, limit), "silent": silent}))
             except SiftcastError as error:
@@ -110,7 +113,7 @@ class Inquiries:
         if isinstance(frame, PeerAnswer):
             gathering = self._open.get(frame.id)
             if gathering is not None and sender in gathering.waiting:
-                gathering.answers += [each for each in frame.answers if each.get("node") in self._names]
+                gathering.answers += [each for each in frame.answers if self._is_member(each.get("node"))]
                 self._heard(frame.id, sender)
         elif frame.id in self._seen or len(self._open) >= OPEN_MAX:
             self._neighbours.send_frame(sender, PeerAnswer(frame.id, []))
@@ -121,6 +124,10 @@ class Inquiries:
                 )
             except SiftcastError:  # as when this node's limits are lower; whoever asked counts it as silent
                 self._neighbours.send_frame(sender, PeerAnswer(frame.id, []))
+
+    def _is_member(self, name: object) -> bool:
+        """Whether an answer may be of a node of this name; where nothing is planned a node does not know all others."""
+        return isinstance(name, str) and (not self._knows_all or name in self._names())
 
     def lost(self, number: NodeId) -> None:
         """A neighbour is gone, and will not answer."""

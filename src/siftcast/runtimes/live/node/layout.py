@@ -1,13 +1,16 @@
 """From a configuration to a part in an overlay: identities for names, a tree or plan, and whom to connect to.
 
-All nodes lay out the same network from the same list, in whatever order each of them writes it: places in the plan are
-those in the order of the names, and identities (`identity`) then take their stead. A digest of the list is exchanged
-when two nodes meet. Where nobody has measured anything, nodes of one region are taken to be near, and all parts of the
-content to be wanted alike. What is kept on disk names the network and the digest (`Roster`), so that a network that
-was laid out otherwise is noticed.
+All nodes begin with the same plan from the same list, in whatever order each of them writes it (`planning`). A digest
+of the list is exchanged when two nodes meet. What is kept on disk names the network and the digest (`Roster`), so that
+a network that was laid out otherwise is noticed. From then on members come and go by views (`overlays.epochs`), which
+are kept, too: the list is how a network begins.
+
+A node that joins has no list (`lay_out_joining`): it has the terms of the network from a node of it (`Invitation`), and
+begins with that node as its contact.
 
 A node that keeps things on disk runs its scheme inside `Durable`. All nodes of a network do, or none: what durable
-nodes say to each other means nothing to the others, so it is part of the digest.
+nodes say to each other means nothing to the others, so it is part of the digest. A scheme that cannot be durable, and
+whose nodes find each other by themselves, may have a data folder, too: for who the node is and whom it knows.
 """
 
 from __future__ import annotations
@@ -24,15 +27,43 @@ from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
 from siftcast.model.toml_files import named_option
 from siftcast.overlays.contract import NodeId, Protocol
-from siftcast.overlays.durability import Durable, NotDurableError, Roster, Settings
+from siftcast.overlays.durability import Durable, NotDurableError, Settings
+from siftcast.overlays.epochs.settings import EpochSettings
+from siftcast.overlays.epochs.view import Member, View, first_view
 from siftcast.overlays.tables import TableFactory
+from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec, OverlaySpec
 from siftcast.runtimes.live.node.identity import identity_of, listed_identity
+from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
+from siftcast.runtimes.live.wire.node_frames import Invitation
 from siftcast.schemes import Ground, Scheme, scheme, schemes
+from siftcast.schemes.planned_node import planned_node
 from siftcast.space import Tree
 
-_NEAR_MS, _FAR_MS = 1.0, 1_000.0
-_PLAN_SEED = 0  # all nodes must find the same plan
+
+class Terms(msgspec.Struct, frozen=True):
+    """What all nodes of a network agree on, whoever they are."""
+
+    network: str
+    scheme: str
+    options: Mapping[str, Any]
+    schema: str | None
+    durable: bool
+
+    @property
+    def digest(self) -> str:
+        """The same for all nodes of the network, and for those of no other."""
+        shape = [self.network, self.scheme, sorted(self.options.items()), self.schema, self.durable]
+        return blake2b(msgspec.msgpack.encode(shape), digest_size=16, person=b"siftcast-terms").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a node runs, what in it keeps promises, and whom it begins with."""
+
+    protocol: Protocol
+    durable: Durable | None
+    contacts: tuple[NodeId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +72,33 @@ class Overlay:
 
     node: NodeId
     names: Mapping[NodeId, str]
+    """Those of the list, or this one alone."""
     addresses: Mapping[NodeId, str]
     scheme: str
-    protocol: Protocol
-    contacts: tuple[NodeId, ...]
+    part: Part
     digest: str
+    """What nodes of one list agree on."""
+    terms: Terms
+
+    @property
+    def protocol(self) -> Protocol:
+        """What the node runs."""
+        return self.part.protocol
+
+    @property
+    def contacts(self) -> tuple[NodeId, ...]:
+        """Whom the node begins with."""
+        return self.part.contacts
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether its nodes have a plan, and so know all members."""
+        return not scheme(self.scheme).begins_with_contacts
+
+    @property
+    def base(self) -> str:
+        """What all nodes of the network agree on."""
+        return self.terms.digest
 
 
 def lay_out(
@@ -56,28 +109,112 @@ def lay_out(
     own = identity_of(file) if identity is None else identity
     nodes = _identities(file, members, own)
     names = {node: member.name for node, member in zip(nodes, members, strict=True)}
+    addresses = {node: member.address for node, member in zip(nodes, members, strict=True)}
     chosen, options = _configured(file)
-    ground = Ground(
-        np.array(_latencies_ms(members)),
-        np.random.default_rng(_PLAN_SEED),
-        schema=_schema(file, chosen),
-        tree=_tree(file, members),
+    durable = durable and not chosen.begins_with_contacts
+    schema, text = _schema(file, chosen)
+    terms = Terms(spec.network, chosen.name, spec.options, text, durable)
+    digest = _digest(spec, members, durable) if spec.nodes else terms.digest
+    if chosen.begins_with_contacts:
+        part = _unplanned(chosen, options, tables, own, nodes)
+        return Overlay(own, names, addresses, chosen.name, part, digest, terms)
+    _check_links(file, members)
+    links = [(listed[a], listed[b]) for listed in [{names[node]: node for node in nodes}] for a, b in spec.links]
+    listed_members = tuple(
+        Member(node, member.name, member.region) for node, member in zip(nodes, members, strict=True)
     )
-    digest = _digest(spec, members, durable)
+    first = first_view(listed_members, nodes[0], PlanSettings(dict(spec.options), links).encode())
+    own_member = next(member for member in listed_members if member.node == own)
+    part = _planned(file, chosen, schema, tables, own_member, terms, first=first, digest=digest)
+    return Overlay(own, names, addresses, chosen.name, part, digest, terms)
+
+
+def lay_out_joining(
+    file: ConfigurationFile,
+    invitation: Invitation,
+    tables: TableFactory,
+    identity: NodeId,
+    *,
+    others: Sequence[NodeId] = (),
+    durable: bool = False,
+) -> Overlay:
+    """The part of a node in a network that it joins; `others` are nodes that it knows from before."""
+    node = file.configuration.node
+    terms = Terms(
+        invitation.network, invitation.scheme, invitation.options, invitation.schema, invitation.durable
+    )  # fmt: skip
+    if terms.durable and not durable:
+        remedy = "name a folder with --data, or as data in [node]"
+        raise file.error("node.data", f"network '{terms.network}' keeps durable events", remedy)
+    if terms.digest != invitation.digest:
+        problem = f"node '{invitation.name}' lays out network '{terms.network}' otherwise than this one would"
+        raise file.error("join.seeds", problem, "give both the same siftcast")
+    contacts = tuple(dict.fromkeys((invitation.identity, *others)))
     try:
-        plan = chosen.assign(chosen.plan(ground, options), nodes)
-        protocol = chosen.nodes(plan, options, tables)(own)
-        if durable:
-            settings = Settings(kept_bytes_max=file.configuration.limits.kept_bytes_max)
-            protocol = Durable(own, protocol, settings, Roster(names, network=spec.network, layout=digest))
+        chosen = scheme(terms.scheme)
+        schema = None if terms.schema is None else Schema.parse(terms.schema)
+        if chosen.begins_with_contacts:
+            alone = _unplanned(chosen, chosen.configure(terms.options), tables, identity, [identity])
+            part = Part(alone.protocol, None, contacts)
+        else:
+            member = Member(identity, node.name, node.region, node.edge)
+            part = _planned(file, chosen, schema, tables, member, terms, digest=terms.digest, contacts=contacts)
+    except ConfigurationError:
+        raise
+    except SiftcastError as error:
+        raise file.error("join.seeds", f"network '{terms.network}' cannot be joined: {error}") from None
+    names, addresses = {identity: node.name}, {identity: node.listen}
+    return Overlay(identity, names, addresses, chosen.name, part, terms.digest, terms)
+
+
+def _planned(
+    file: ConfigurationFile,
+    chosen: Scheme[Any, Any],
+    schema: Schema | None,
+    tables: TableFactory,
+    member: Member,
+    terms: Terms,
+    *,
+    first: View | None = None,
+    digest: str = "",
+    contacts: tuple[NodeId, ...] = (),
+) -> Part:
+    """The part of a node in a network that is planned, from its first plan or as one that joins."""
+    configuration = file.configuration
+    settings = Settings(kept_bytes_max=configuration.limits.kept_bytes_max) if terms.durable else None
+    survey = survey_of(chosen, schema)
+    try:
+        planned = planned_node(
+            member,
+            chosen,
+            survey,
+            tables,
+            first=first,
+            digest=digest,
+            network=terms.network,
+            durable=settings,
+            settings=EpochSettings(absent_ms=configuration.overlay.absent_ms),
+        )
+        if first is not None:
+            ground, options = survey(first.newest)  # so that what cannot be planned is said before anything else
+            plan = chosen.assign(chosen.plan(ground, options), first.newest.nodes)
+            chosen.nodes(plan, options, tables)(member.node)
+            contacts = chosen.contacts(plan, member.node)
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
-        raise file.error(
-            named_option("overlay.options", spec.options, str(error)), str(error) or "is too large"
-        ) from None
-    addresses = {node: member.address for node, member in zip(nodes, members, strict=True)}
-    return Overlay(own, names, addresses, chosen.name, protocol, chosen.contacts(plan, own), digest)
+        named = named_option("overlay.options", configuration.overlay.options, str(error))
+        raise file.error(named, str(error) or "is too large") from None
+    return Part(planned, planned.durable, contacts)
+
+
+def _unplanned(
+    chosen: Scheme[Any, Any], options: Any, tables: TableFactory, own: NodeId, nodes: Sequence[NodeId]
+) -> Part:
+    """The part of a node in a scheme whose nodes find each other; a list says through whom each of them enters."""
+    ground = Ground(np.zeros((len(nodes), len(nodes))), np.random.default_rng(0))
+    plan = chosen.assign(chosen.plan(ground, options), nodes)
+    return Part(chosen.nodes(plan, options, tables)(own), None, chosen.contacts(plan, own))
 
 
 def _identities(file: ConfigurationFile, members: Sequence[MemberSpec], own: NodeId) -> list[NodeId]:
@@ -115,45 +252,28 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme[Any, Any], Any]:
         raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
 
 
-def _regions(members: Sequence[MemberSpec]) -> list[str]:
-    """The region of each node; where none is named, neighbours in the alphabet are near, √n at a time."""
-    if any(member.region for member in members):
-        return [member.region for member in members]
-    size = max(1, round(len(members) ** 0.5))
-    return [str(place // size) for place in range(len(members))]
-
-
-def _latencies_ms(members: Sequence[MemberSpec]) -> list[list[float]]:
-    regions = _regions(members)
-    return [
-        [0.0 if here == there else _NEAR_MS if a == b else _FAR_MS for there, b in enumerate(regions)]
-        for here, a in enumerate(regions)
-    ]
-
-
-def _tree(file: ConfigurationFile, members: Sequence[MemberSpec]) -> Tree | None:
-    """The links of the configuration as a tree; None where it has none."""
+def _check_links(file: ConfigurationFile, members: Sequence[MemberSpec]) -> None:
+    """Raises ConfigurationError unless the links of the configuration are a tree."""
     links = file.configuration.overlay.links
-    if not links:
-        return None
     places = {member.name: place for place, member in enumerate(members)}
     try:
-        return Tree(range(len(members)), [(places[a], places[b]) for a, b in links])
+        if links:
+            Tree(range(len(members)), [(places[a], places[b]) for a, b in links])
     except (SiftcastError, ValueError) as error:
         remedy = f"{len(members) - 1} links that join all {len(members)} nodes, or leave them out"
         raise file.error("overlay.links", str(error), remedy) from None
 
 
-def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> Schema | None:
-    """The schema of the content, for a scheme that divides it."""
+def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> tuple[Schema | None, str | None]:
+    """The schema of the content, for a scheme that divides it, and its text."""
     path = file.configuration.overlay.schema
     if not chosen.needs_schema:
-        return None
+        return None, None
     if path is None:
         remedy = "name a file as schema in [overlay], with a domain for the attribute to cut"
         raise file.error("overlay.scheme", f"{chosen.name} divides the content and must know its schema", remedy)
     try:
-        return Schema.load(file.beside(path))
+        return Schema.load(file.beside(path)), file.beside(path).read_text(encoding="utf-8")
     except (SiftcastError, OSError) as error:
         raise file.error("overlay.schema", str(error), "docs/filter-language.md, Schemas, shows one") from None
 

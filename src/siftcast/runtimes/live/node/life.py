@@ -24,29 +24,38 @@ from typing import Any
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import (
     NOTHING,
+    ApplyRequested,
     Effects,
     InputSetAside,
+    LeaveRequested,
     NodeId,
+    PeerGone,
     PeerLost,
     Persisted,
     PersistFailed,
     PublishRequested,
     Refuse,
+    Report,
     Started,
     Stimulus,
 )
-from siftcast.overlays.durability import Durable
+from siftcast.overlays.epochs.planned import LEAVE
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
-from siftcast.runtimes.live.errors import DurabilityUnavailable
+from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused
 from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.applying import wanted_settings
+from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
 from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
-from siftcast.runtimes.live.node.layout import lay_out
+from siftcast.runtimes.live.node.joining import Invited
+from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
+from siftcast.runtimes.live.node.members import list_members
 from siftcast.runtimes.live.node.memory import NodeMemory
-from siftcast.runtimes.live.node.peers import Line, Peers
+from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.rights import Guard
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
@@ -56,8 +65,11 @@ from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import Inquire, Question
+from siftcast.runtimes.live.wire.node_frames import Introduction
 
 SHOWN_MAX = 2_000
+CONTACTS_MAX = 8
+"""With so many nodes that it knew before, a node begins again that has joined."""
 MakeStore = Callable[[Callable[[Reported], None]], Keeper]
 
 
@@ -78,6 +90,8 @@ class Lasting:
     log: Logger
     outbox: Outbox
     line: Line
+    book: AddressBook
+    invited: Invited | None
     memory: NodeMemory
     set_aside: SetAside
     tally: Tally
@@ -86,6 +100,7 @@ class Lasting:
     make_store: MakeStore | None
     on_closed: Callable[[Connection], None]
     on_defect: Callable[[Stimulus, Exception], None]
+    on_leave: Callable[[str], None]
 
 
 class Life:
@@ -107,11 +122,12 @@ class Life:
             self._store = lasting.make_store(self._report_written)
         elif data is not None:
             self._store = Store(data / STORE, self._report_written, self._log)
-        self.overlay = lay_out(file, self.tables.table, lasting.identity, durable=self._store is not None)
+        self.overlay = self._lay_out()
         self.protocol = self.overlay.protocol
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
         self.peers = Peers(
             self.overlay,
+            lasting.book,
             lasting.line,
             tell=self.tell,
             log=self._log,
@@ -122,41 +138,66 @@ class Life:
             on_question=lambda peer, frame: self.inquiries.received(peer, frame),
         )
         self._durable: DurableClients | None = None
-        if isinstance(self.protocol, Durable):
+        if self.overlay.part.durable is not None:
             self._durable = DurableClients(
-                self.protocol.queues,
+                self.overlay.part.durable.queues,
                 lasting.identity,
                 self._name,
                 configuration.limits.frame_bytes_max,
                 tell=self.tell,
                 log=self._log,
             )
-        self.carrier = Carrier(self.sessions, self.peers, self._durable, self._store, tell=self.tell, log=self._log)
+        self.carrier = Carrier(
+            self.sessions,
+            self.peers,
+            self._durable,
+            self._store,
+            tell=self.tell,
+            leave=lasting.on_leave,
+            log=self._log,
+        )
         self.inquiries = Inquiries(
             self._name,
             lasting.incarnation,
-            tuple(self.overlay.names.values()),
+            lambda: lasting.book.names.values(),
             self.peers,
+            knows_all=self.overlay.is_planned,
             frame_bytes_max=configuration.limits.frame_bytes_max,
             answer=self._answer,
             event_of=self._event_of,
         )
 
+    def _lay_out(self) -> Overlay:
+        """This node's part in the network of its file, or in the one that it has joined."""
+        lasting, durable = self._lasting, self._store is not None
+        book, invited = lasting.book, lasting.invited
+        if invited is None:
+            overlay = lay_out(lasting.file, self.tables.table, lasting.identity, durable=durable)
+        else:
+            known = invited.invitation
+            others = [node for node in book.met if node not in (known.identity, lasting.identity)][:CONTACTS_MAX]
+            overlay = lay_out_joining(
+                lasting.file, known, self.tables.table, lasting.identity, others=others, durable=durable
+            )
+            book.learn(Introduction(known.identity, known.name, invited.seed), is_its_own=known.identity not in book)
+        book.take_list(overlay.names, overlay.addresses)
+        return overlay
+
     def open(self) -> None:
         """Gives the protocol what was kept."""
         clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
         if self._store is None:
-            self.tell(Started({}, clock_ms, nonce=nonce))
+            self.tell(Started({}, clock_ms, nonce=nonce, contacts=self.overlay.contacts))
             return
         kept = self._store.open()
-        self.tell(Started(kept, clock_ms, bool(self._store.damaged), nonce))
+        self.tell(Started(kept, clock_ms, bool(self._store.damaged), nonce, self.overlay.contacts))
         for number in self.overlay.contacts:  # so that what waits for them is known to wait for them
             self.tell(PeerLost(number))
 
-    async def hang_up(self) -> None:
-        """Talks to no other node any more."""
+    async def hang_up(self, *, for_good: bool = False) -> None:
+        """Talks to no other node any more; `for_good` if this one has left them."""
         self.inquiries.stop()
-        await self.peers.stop()
+        await self.peers.stop(for_good=for_good)
 
     async def close(self) -> None:
         """Closes the store, after what it was given is written."""
@@ -214,6 +255,8 @@ class Life:
 
     def durable_clients(self) -> DurableClients:
         """Who was promised something; raises DurabilityUnavailable if this node keeps nothing."""
+        if self._durable is None and self._store is not None:
+            raise DurabilityUnavailable(f"the nodes of this network keep no events (scheme '{self.overlay.scheme}')")
         if self._durable is None:
             raise DurabilityUnavailable("this node keeps nothing on disk; name a folder as data in its [node] table")
         return self._durable
@@ -221,6 +264,45 @@ class Life:
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
         self.inquiries.ask(connection, guard, frame)
+
+    def leave(self) -> None:
+        """Has the protocol hand over what it holds for others, and then leave; raises Refused where none can."""
+        if not self.protocol.can_leave:
+            raise Refused(f"nodes of scheme '{self.overlay.scheme}' cannot leave in peace; stop it")
+        for effect in self.tell(LeaveRequested()):
+            if isinstance(effect, Refuse) and effect.request == LEAVE:
+                raise Refused(effect.reason)
+
+    def apply(self, text: str) -> None:
+        """Has the network planned by another configuration; raises Refused or ConfigurationError."""
+        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members())))
+
+    def forget(self, text: str) -> list[dict[str, Any]]:
+        """Declares a node gone, by name or identity; returns what the protocol reports about it. Raises Refused."""
+        book = self._lasting.book
+        found = [node for node in book.named(text) if node != self.overlay.node]
+        if not found and text.isdecimal():  # one that only the protocol remembers
+            found = [int(text)]
+        if len(found) != 1:
+            several = f"several nodes are called '{text}'; say which: {', '.join(map(str, found))}"
+            raise Refused(several if found else f"no node '{text}' is known here; siftcast members lists them")
+        (node,) = found
+        if node in self.peers.connected:
+            raise Refused(f"node '{book.name(node)}' is there and connected; have it leave: siftcast leave --at …")
+        effects = self.tell(PeerGone(node))
+        self.peers.forget(node)
+        return [{"what": each.what, **each.facts} for each in effects if isinstance(each, Report)]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the node has its part in the network; one that joins has not at first."""
+        return bool(self.protocol.state().get("ready", True))
+
+    def members(self) -> list[dict[str, Any]]:
+        """The nodes of the network, as this one sees them."""
+        return list_members(
+            self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
+        )
 
     def _named(self, event: WireEvent, source: str = "") -> WireEvent:
         """The event with an id, and with a source if one is given; as it is, if it has them."""
@@ -242,8 +324,10 @@ class Life:
         if question == "reach":
             durable = [] if self._durable is None else self._durable.listed()
             return judge(self._event_of(content), self.sessions.listed() + durable)
-        event = content.decode("utf-8", "replace")
-        return {"rows": self._lasting.memory.hops_of(event, self.overlay.names, self._filter_of, self._shown)}
+        if question == "members":
+            return {"members": self.members()}
+        event, names = content.decode("utf-8", "replace"), self._lasting.book.names
+        return {"rows": self._lasting.memory.hops_of(event, names, self._filter_of, self._shown)}
 
     def _shown(self, id: str) -> str:
         return id if self._durable is None else self._durable.shown(id)
@@ -256,7 +340,7 @@ class Life:
         """What the protocol says about itself, with nodes by their names."""
         state = dict(self.protocol.state())
         if "peers_lost" in state:
-            state["peers_lost"] = [self.overlay.names.get(node, str(node)) for node in state["peers_lost"]]
+            state["peers_lost"] = [self._lasting.book.name(node) for node in state["peers_lost"]]
         if "durable" in state:
             state["durable"] = {self._shown(id): count for id, count in state["durable"].items()}
         return state
@@ -269,6 +353,7 @@ class Life:
             "network": self._lasting.file.configuration.overlay.network,
             "address": self._lasting.line.address(),
             "scheme": self.overlay.scheme,
+            "members": self.members(),
             "peers": self.peers.present,
             "missing": self.peers.missing,
             "clients": len(self.sessions.open),

@@ -13,6 +13,7 @@ from siftcast.runtimes.live.node.damage import DamageLog
 from siftcast.runtimes.live.node.rights import Access, Rights
 from siftcast.runtimes.live.wire.connection import Connection, Handler, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import HELLO_BYTES_MAX, VERSION, Hello, Welcome
+from siftcast.runtimes.live.wire.tls import check_certified
 
 _TURN_S = 0.01
 """How long one client or node may keep the others waiting, but for a single frame that takes longer."""
@@ -22,7 +23,7 @@ class NodeLine:
     """Makes connections that are watched, and whose damage is logged."""
 
     def __init__(self, file: ConfigurationFile, identity: NodeId, outbox: Outbox, watch: Watch, log: Logger) -> None:
-        both_ends = node_tls(file)
+        both_ends = node_tls(file, identity)
         self.access = Access(file, log)
         self.token = self.access.token
         self.tls = None if both_ends is None else both_ends.client
@@ -49,9 +50,10 @@ class NodeLine:
             on_damage=self._damage.note,
         )
 
-    def admit(self, hello: Hello, address: str) -> Rights:
-        """The rights of whoever says Hello; raises Unauthorised."""
-        return self.access.admit(hello, address)
+    def admit(self, hello: Hello, connection: Connection) -> Rights:
+        """The rights of whoever says Hello; raises Unauthorised, or UntrustedNode if it has another's certificate."""
+        is_certified = hello.role != "client" and check_certified(connection.certificate, hello.identity)
+        return self.access.admit(hello, connection.address, is_certified=is_certified)
 
     def welcome(self, hello: Hello) -> Welcome:
         """What this node answers to a Hello, in the newest version that both ends speak."""
@@ -68,3 +70,11 @@ class NodeLine:
     def address(self) -> str:
         """Where the node listens, or is to."""
         return self._bound or self._configuration.node.listen
+
+    def advertised(self) -> str:
+        """Where other nodes can call this one; empty if nobody knows."""
+        given = self._configuration.node.advertise
+        if given is not None:
+            return given
+        host = self._bound.rpartition(":")[0].strip("[]")
+        return "" if host in ("", "0.0.0.0", "::") else self._bound

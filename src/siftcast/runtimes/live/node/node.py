@@ -15,18 +15,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from siftcast.overlays.contract import Started, Stimulus
-from siftcast.runtimes.live.errors import LiveError
+from siftcast.runtimes.live.errors import LEFT, LiveError
 from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.node import descriptors
 from siftcast.runtimes.live.node.accepting import Acceptor, bind
+from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
 from siftcast.runtimes.live.node.greeting import Greeting
-from siftcast.runtimes.live.node.identity import identity_of, keep_identity
+from siftcast.runtimes.live.node.identity import identity_of, keep_identity, kept_identity
+from siftcast.runtimes.live.node.joining import Invited, ask_to_join, invited_file, kept_invitation
 from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
@@ -38,6 +41,7 @@ from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import Failure, Hello
 
 _FAREWELL_S = 1.0
+_LOOK_S = 0.02
 _AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
 _CALM_S = 60.0
 """A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
@@ -53,7 +57,9 @@ class Node:
         log: Logger | None = None,
         random: Random | None = None,
         make_store: MakeStore | None = None,
+        invited: Invited | None = None,
     ) -> None:
+        file = file if invited is None else invited_file(file, invited.invitation)
         configuration = file.configuration
         chosen = make_log(configuration.log.format, configuration.log.level) if log is None else log
         incarnation = secrets.token_hex(4)
@@ -66,6 +72,11 @@ class Node:
         self._watch = Watch(self._loop, configuration.heartbeat.interval_ms)
         self._outbox = Outbox(self._loop)
         self._line = NodeLine(file, identity, self._outbox, self._watch, self._log)
+        data = None if configuration.node.data is None else file.beside(configuration.node.data)
+        book = AddressBook(data, configuration.overlay.network, self._log, clock_ms=time.time() * 1_000)
+        if book.has_left:
+            problem = f"the node of this folder has left network '{configuration.overlay.network}' for good"
+            raise file.error("node.data", problem, "begin with an empty folder, as another node")
         self._memory = NodeMemory(file, identity, self._log)
         self._set_aside = SetAside()
         self._acceptor: Acceptor | None = None
@@ -80,6 +91,8 @@ class Node:
             log=self._log,
             outbox=self._outbox,
             line=self._line,
+            book=book,
+            invited=invited,
             memory=self._memory,
             set_aside=self._set_aside,
             tally=self.tally,
@@ -88,7 +101,10 @@ class Node:
             make_store=make_store,
             on_closed=self.closed,
             on_defect=self._fail,
+            on_leave=self._leave,
         )
+        self.left: asyncio.Future[None] = self._loop.create_future()
+        """Done once the node has left its network, and is to stop."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
         """Raises once the node cannot go on; never done otherwise."""
         self.failed.add_done_callback(lambda future: future.cancelled() or future.exception())  # it may stay unasked
@@ -136,20 +152,31 @@ class Node:
             await asyncio.gather(self._restart, return_exceptions=True)
         if self._acceptor is not None:
             self._acceptor.close()
-        await self._end_life("the node stops")
+        if self.left.done():
+            self._lasting.book.leave()
+        await self._end_life(LEFT if self.left.done() else "the node stops")
         self._watch.stop()
         self._memory.save()
         self._log.info("stopped", published=self.tally.published, deliveries=self.life.sessions.deliveries)
 
     async def _end_life(self, reason: str) -> None:
         """Hangs up on everybody, and closes the store after what it was given is written."""
-        await self.life.hang_up()
+        await self.life.hang_up(for_good=reason == LEFT)
         for connection in tuple(self._connections):
             connection.send(Failure(0, "stopping", reason))
             connection.close(reason)
         self.life.carrier.stop()
         await self._await_farewells()
         await self.life.close()
+
+    def _leave(self, reason: str) -> None:
+        """The protocol has handed over everything, or says why the node cannot be one of the network."""
+        if reason and not self.failed.done():
+            self._log.error("stays down", error=reason)
+            self.failed.set_exception(LiveError(reason))
+        elif not reason and not self.left.done():
+            self._log.info(LEFT)
+            self.left.set_result(None)
 
     def _fail(self, stimulus: Stimulus, error: Exception) -> None:
         """The protocol is not to be trusted any more: ends this life, and begins another."""
@@ -232,6 +259,10 @@ class Node:
         """Takes another node in; raises Unauthorised or NetworkMismatch."""
         self.life.peers.accept(connection, hello)
 
+    def invite(self, connection: Connection, hello: Hello) -> None:
+        """Answers a node that wants to join; raises Unauthorised, Refused or NetworkMismatch."""
+        self.life.peers.invite(connection, hello)
+
     def admit(self, connection: Connection, hello: Hello) -> None:
         """Takes a client in; raises Unauthorised, Refused if its name is too long, LiveError if it is one too many."""
         access, sessions = self._line.access, self.life.sessions
@@ -257,20 +288,47 @@ async def serve(
     listener: socket.socket | None = None,
     ready: Callable[[Node], None] | None = None,
     log: Logger | None = None,
-) -> None:
-    """Runs a node until it is told to stop."""
-    node = Node(file, log=log)
+) -> bool:
+    """Runs a node until it is told to stop, or has left its network; says whether it has."""
+    told = asyncio.ensure_future(stop.wait())
+    invited = kept_invitation(file)
+    if file.configuration.join is not None:
+        asking = asyncio.ensure_future(ask_to_be_invited(file, log))
+        await asyncio.wait((told, asking), return_when=asyncio.FIRST_COMPLETED)
+        if not asking.done():
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            return False
+        invited = asking.result()
+    node = Node(file, log=log, invited=invited)
     try:
         await node.start(listener)
-        if ready is not None:
+        ended = (told, node.failed, node.left)
+        while not node.life.is_ready and not any(future.done() for future in ended):
+            await asyncio.wait(ended, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        if ready is not None and node.life.is_ready:
             ready(node)
-        told = asyncio.ensure_future(stop.wait())
-        await asyncio.wait((told, node.failed), return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
+        await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
         if node.failed.done():
             node.failed.result()
+        return node.left.done()
     finally:
+        told.cancel()
         await node.stop()
+
+
+async def ask_to_be_invited(file: ConfigurationFile, log: Logger | None = None) -> Invited:
+    """Asks the seeds that a configuration names; raises LiveError."""
+    spec, loop = file.configuration, asyncio.get_running_loop()
+    chosen = make_log(spec.log.format, spec.log.level) if log is None else log
+    watch = Watch(loop, spec.heartbeat.interval_ms)
+    bound = chosen.bind(node=spec.node.name)
+    identity = kept_identity(file)
+    line = NodeLine(file, 0 if identity is None else identity, Outbox(loop), watch, bound)
+    try:
+        return await ask_to_join(file, line, -1 if identity is None else identity, bound)
+    finally:
+        watch.stop()
 
 
 def run(main: Any) -> Any:

@@ -1,22 +1,27 @@
-"""The other nodes: calling them, hearing from them, and telling the protocol who is there.
+"""The other nodes: being connected to them, and telling the protocol who is there.
 
-Of two nodes that must know each other the one whose name comes later calls, so a pair has one connection. It calls
-again after a wait that doubles from 50 ms to 5 s, with jitter so that a whole network does not call a node that
-came back at the same moment. When a connection stands, and each time it stands again, both ends tell their protocol
-`PeerFound`, and the scheme tells the other what it must know; when it breaks, `PeerLost`.
+Two kinds of connections, which differ in who wants them:
 
-What is sent to a node that is not there is gone: schemes announce themselves anew when it is back, and events of
-ephemeral subscriptions are delivered at most once. The same holds for events to a node that does not keep up; if not
-even what keeps the overlay going gets through, the connection is cut and made anew.
+    links      to nodes that the protocol watches: contacts of the overlay from the start, others from `Watch` to
+               `Unwatch`. They are made again when they break. When one stands, and each time it stands again, the
+               protocol is told `PeerFound`; when it breaks, or could not be made, `PeerLost`.
+    guests     to all others: made because something was sent or measured, or because the other node wants it. The
+               protocol hears of them by their messages alone. One that is not used ends (`guests`).
+
+Of two nodes of a list that watch each other the one whose name comes later calls; elsewhere whoever wants to
+(`calling` says what happens when both do). A node that says Farewell is gone (`PeerGone`).
+
+What is sent to a watched node that is lost is dropped: schemes announce themselves again when it is back, and events of
+ephemeral subscriptions are delivered at most once. What is sent to any other node that was introduced waits until it is
+called. Events to a node that does not keep up are dropped; if not even what keeps the overlay going gets through, the
+connection is cut and made again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Protocol
 
 import msgspec
 
@@ -28,64 +33,49 @@ from siftcast.overlays.contract import (
     MessageReceived,
     NodeId,
     PeerFound,
+    PeerGone,
     PeerLost,
     Stimulus,
 )
 from siftcast.overlays.wire_events import EventLimits
 from siftcast.overlays.wire_messages import MessageCodec
-from siftcast.runtimes.live.errors import FrameError, NetworkMismatch, UntrustedNode, VersionError
+from siftcast.runtimes.live.errors import FrameError, NetworkMismatch
 from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.calling import Calls, Line
+from siftcast.runtimes.live.node.echoes import Echoes
+from siftcast.runtimes.live.node.guests import DEMAND_S, Guests, Waiting
 from siftcast.runtimes.live.node.layout import Overlay
+from siftcast.runtimes.live.node.meeting import Meeting
+from siftcast.runtimes.live.node.peer_handlers import GuestHandler, PeerHandler
+from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
-from siftcast.runtimes.live.wire.addresses import parse_address
-from siftcast.runtimes.live.wire.connection import Connection, Handler
-from siftcast.runtimes.live.wire.frames import (
-    OLDEST,
-    VERSION,
-    Failure,
-    Frame,
-    Heartbeat,
-    Hello,
+from siftcast.runtimes.live.wire.connection import Connection
+from siftcast.runtimes.live.wire.frames import Frame, Hello, encode_frame
+from siftcast.runtimes.live.wire.node_frames import (
+    Farewell,
     PeerAnswer,
     PeerMessage,
     PeerQuestion,
-    Welcome,
-    encode_frame,
-    spoken,
+    peer_message_frame,
 )
-from siftcast.runtimes.live.wire.tls import check_certified, dial_tcp
 
 PEER_FRAME_BYTES_MAX = 268_435_456
 """A node that comes back is told all subscriptions in one message."""
+_ROUND_S = 5.0
 _QUEUE_FACTOR_MAX = 64
-_WAIT_MIN_S, _WAIT_MAX_S = 0.05, 5.0
-
 
 Tell = Callable[[Stimulus], Effects]
 """Tells the protocol what happened, and has done what it wants."""
 
 
-class Line(Protocol):
-    """How a node talks to whomever: its connections, and what it says about itself."""
-
-    token: str
-    tls: ssl.SSLContext | None
-
-    def connection(self, handle: Callable[[Connection], Handler]) -> Connection: ...
-
-    def admit(self, hello: Hello, address: str) -> Any: ...
-
-    def welcome(self, hello: Hello) -> Welcome: ...
-
-    def address(self) -> str: ...
-
-
 class Peers:
-    """A node's connections to the other nodes it must know."""
+    """A node's connections to other nodes."""
 
     def __init__(
         self,
         overlay: Overlay,
+        book: AddressBook,
         line: Line,
         *,
         tell: Tell,
@@ -100,176 +90,297 @@ class Peers:
         self.received = 0
         self.dropped = 0
         self.on_question = on_question
-        self._overlay = overlay
-        self._line = line
+        self._node = overlay.node
+        self._book = book
         self._tell = tell
         self._log = log
-        self._random = random
         self._queue_bytes_max = queue_bytes_max
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._codec = MessageCodec(overlay.protocol.messages, event_limits)
+        kinds = overlay.protocol.messages
+        self._codec = MessageCodec(kinds, event_limits)
+        self._introducing = {kind for kind in kinds if kind.introduces is not Message.introduces}
         self._links: dict[NodeId, Connection] = {}
+        self._guests = Guests(self._loop)
+        self._waiting = Waiting(self._loop, self._count_dropped)
+        self._watched = set(overlay.contacts)
+        self._lost = {number for number in overlay.contacts if book.is_listed(number)}
+        """Watched nodes of which the protocol knows that they are not there."""
         self._rivals = Rivals(self._loop, log)
-        self._own_name = overlay.names[overlay.node]
-        self._callers: list[asyncio.Task[None]] = []
-        self._pings: dict[int, tuple[NodeId, float]] = {}
-        self._ping_count = 0
+        self._meeting = Meeting(
+            overlay, book, token=line.token, incarnation=self._rivals.incarnation, address=line.advertised
+        )
+        own = self._meeting.name
+        self._called_by = {each for each in overlay.contacts if book.is_listed(each) and book.name(each) > own}
+        """Those of the list that call this node."""
+        self._calls = Calls(
+            book,
+            line,
+            hello=self._meeting.hello,
+            wanted=self._wants,
+            on_welcome=lambda *answer: self._reception.welcomed(*answer),
+            on_failed=self._not_reached,
+            log=log,
+            random=random,
+        )
+        self._reception = Reception(
+            overlay.node,
+            line,
+            rivals=self._rivals,
+            meeting=self._meeting,
+            calls=self._calls,
+            is_connected=lambda number: number in self._links or number in self._guests,
+            on_joined=self._joined,
+        )
+        self.echoes = Echoes(self._loop, tell)
+        self._round: asyncio.TimerHandle | None = None
+        self._is_started = False
 
     def start(self) -> None:
         """Calls everyone that this node is to call."""
-        for number in self._overlay.contacts:
-            if self._overlay.names[number] < self._own_name:
-                self._callers.append(self._loop.create_task(self._call(number)))
+        self._is_started = True
+        for number in (*self._watched, *self._waiting, *self.echoes.wanted):
+            if self._wants(number):
+                self._calls.call(number)
 
-    async def stop(self) -> None:
-        """Calls nobody any more, and hangs up."""
-        for caller in self._callers:
-            caller.cancel()
-        await asyncio.gather(*self._callers, return_exceptions=True)
-        for connection in tuple(self._links.values()):
+    async def stop(self, *, for_good: bool = False) -> None:
+        """Calls nobody any more, and hangs up; `for_good` says farewell."""
+        self._is_started = False
+        if self._round is not None:
+            self._round.cancel()
+        self.echoes.wanted.clear()
+        await self._calls.stop()
+        for connection in (*self._links.values(), *self._guests.values()):
+            if for_good:
+                connection.send(Farewell())
             connection.close("this node stops")
+        self._book.save()
 
     @property
     def present(self) -> list[str]:
         """The names of the nodes that are connected."""
-        return sorted(self._overlay.names[number] for number in self._links)
+        return sorted(map(self._book.name, self.connected))
 
     @property
     def missing(self) -> list[str]:
-        """The names of the nodes that should be connected and are not."""
-        return sorted(self._overlay.names[number] for number in self._overlay.contacts if number not in self._links)
+        """The names of the nodes that are watched and not connected."""
+        return sorted(self._book.name(number) for number in self._watched if number not in self._links)
 
     @property
     def connected(self) -> tuple[NodeId, ...]:
         """The nodes that are connected."""
-        return tuple(self._links)
+        return (*self._links, *self._guests)
+
+    @property
+    def watched(self) -> frozenset[NodeId]:
+        """The nodes that are watched."""
+        return frozenset(self._watched)
 
     # -- sending -------------------------------------------------------------------------------------
 
     def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
-        """Sends a message to each of these nodes that is there and keeps up."""
-        frame = encode_frame(PeerMessage(msgspec.Raw(self._codec.encode(message))))
+        """Sends a message to each of these nodes that is there and keeps up, or can be called."""
+        encoded = self._codec.encode(message)
+        frame = peer_message_frame(encoded)
+        if type(message) in self._introducing and (found := self._meeting.introduce(message.introduces)):
+            frame = encode_frame(PeerMessage(msgspec.Raw(encoded), found))
         for number in destinations:
             connection = self._links.get(number)
-            if connection is None or (connection.blocked and not message.control):
-                self.dropped += 1
+            if connection is None and (connection := self._reached(number, frame)) is None:
                 continue
-            if connection.blocked and connection.queued_bytes > _QUEUE_FACTOR_MAX * self._queue_bytes_max:
-                connection.abort("does not keep up")
-                continue
+            if connection.blocked:
+                if not message.control:
+                    self.dropped += 1
+                    continue
+                if connection.queued_bytes > _QUEUE_FACTOR_MAX * self._queue_bytes_max:
+                    connection.abort("does not keep up")
+                    continue
             connection.send_bytes(frame)
             self.sent += 1
+
+    def _reached(self, number: NodeId, frame: bytes) -> Connection | None:
+        """The connection to a node that is not watched; without one the frame waits, if the node can be called."""
+        if number in self._guests:
+            self._guests.use(number)
+            return self._guests[number]
+        if number in self._lost or number not in self._book:
+            self.dropped += 1
+            return None
+        self._waiting.put(number, frame)
+        self._call(number)
+        return None
+
+    def _count_dropped(self, count: int) -> None:
+        self.dropped += count
 
     def cut(self, numbers: Sequence[NodeId], reason: str) -> None:
         """Breaks the connections to nodes that were not sent what they must know; they are found again and told all."""
         for number in numbers:
-            connection = self._links.get(number)
+            connection = self._links.get(number) or self._guests.get(number)
             if connection is not None:
                 connection.abort(reason)
 
     def send_frame(self, number: NodeId, frame: Frame) -> None:
         """Sends a frame that is no message of the scheme, if the node is there and keeps up."""
-        connection = self._links.get(number)
+        connection = self._links.get(number) or self._guests.get(number)
         if connection is not None and not connection.blocked:
             connection.send(frame)
 
     def measure(self, number: NodeId) -> None:
         """Asks how far away a node is."""
-        connection = self._links.get(number)
-        if connection is None:
+        connection = self._links.get(number) or self._guests.get(number)
+        if connection is not None:
+            self._guests.use(number)
+            self.echoes.ask(number, connection)
+        elif number not in self._book or number in self._lost:
             self._loop.call_soon(self._tell, DelayMeasured(number, None))
+        else:
+            self.echoes.want(number, DEMAND_S)
+            self._call(number)
+
+    # -- watching ------------------------------------------------------------------------------------
+
+    def watch(self, number: NodeId) -> None:
+        """Stays connected to a node, and tells the protocol whether it is there."""
+        if number in self._watched or number == self._node:
             return
-        self._ping_count += 1
-        self._pings[self._ping_count] = number, self._now_ms
-        connection.send(Heartbeat(self._ping_count, echo=True))
+        self._watched.add(number)
+        connection = self._guests.remove(number)
+        if connection is None:
+            self._call(number)
+            return
+        self._links[number] = connection
+        connection.handler = PeerHandler(self, connection, number, connection.handler)
+        self._loop.call_soon(self._tell_found, number, connection)
 
-    def answered(self, ping: int, number: NodeId) -> None:
-        """An echo came back."""
-        asked = self._pings.pop(ping, None)
-        if asked is not None and asked[0] == number:
-            self._tell(DelayMeasured(number, (self._now_ms - asked[1]) / 2))
+    def _tell_found(self, number: NodeId, connection: Connection) -> None:
+        if self._links.get(number) is connection:
+            self._tell(PeerFound(number))
 
-    @property
-    def _now_ms(self) -> float:
-        return self._loop.time() * 1_000
+    def unwatch(self, number: NodeId) -> None:
+        """Tells the protocol nothing more of a node; the connection to it ends when nobody uses it."""
+        self._watched.discard(number)
+        self._lost.discard(number)
+        connection = self._links.pop(number, None)
+        if connection is not None:
+            self._receive_guest(connection, number)
+
+    def forget(self, number: NodeId) -> None:
+        """A node is gone for good: it is not called any more, and nothing waits for it."""
+        self.unwatch(number)
+        self._waiting.drop(number)
+        connection = self._guests.remove(number)
+        if connection is not None:
+            connection.close("gone for good")
+            self._on_lost(number)
+        self._book.forget(number)
+
+    def _call(self, number: NodeId) -> None:
+        if self._is_started and self._wants(number):
+            self._calls.call(number)
+
+    def _wants(self, number: NodeId) -> bool:
+        """Whether a node is to be called."""
+        if not self._is_started or number in self._links or number in self._guests:
+            return False
+        if number in self._watched and number not in self._called_by:
+            return True
+        return number in self._waiting or number in self.echoes.wanted
+
+    def _not_reached(self, number: NodeId) -> None:
+        """A call came to nothing."""
+        if number in self._watched and number not in self._lost and self._wants(number):
+            self._lost.add(number)
+            self._waiting.drop(number)
+            self._tell(PeerLost(number))
 
     # -- connections come and go ---------------------------------------------------------------------
 
-    def name_of(self, number: NodeId) -> str:
-        """What a node is called."""
-        return self._overlay.names[number]
-
-    def connection(self, call: _Call) -> Connection:
-        """A connection for a call."""
-        return self._line.connection(lambda _: call)
-
-    def hello(self, number: NodeId) -> Hello:
-        """What this node says first to a node that it calls."""
-        overlay, token = self._overlay, self._line.token
-        called, incarnation = overlay.names[number], self._rivals.incarnation
-        return Hello(
-            VERSION, "node", self._own_name, token, overlay.digest, incarnation, called, OLDEST["node"], overlay.node
-        )
-
     def accept(self, connection: Connection, hello: Hello) -> None:
         """Takes a call; raises Unauthorised or NetworkMismatch if this is no node to talk to."""
-        self._line.admit(hello, connection.address)
-        self.check(hello)
+        self._reception.accept(connection, hello)
 
-        def take() -> None:
-            connection.send(self._line.welcome(hello))
-            self.joined(connection, hello.identity)
+    def invite(self, connection: Connection, hello: Hello) -> None:
+        """Answers a node that wants to join; raises Unauthorised, Refused or NetworkMismatch."""
+        for number in self.connected:
+            if number != hello.identity and self._book.name(number) == hello.name:
+                raise NetworkMismatch(f"there is a node '{hello.name}' already; give each node a name of its own")
+        self._reception.invite(connection, hello)
 
-        self._rivals.weigh(connection, hello, take)
-
-    def check(self, hello: Hello) -> None:
-        """Raises NetworkMismatch unless the other node means this node of this network, and is to talk with it."""
-        overlay, name, own = self._overlay, hello.name, self._own_name
-        if name not in overlay.names.values() or hello.network != overlay.digest:
-            raise NetworkMismatch(
-                f"node '{own}' is in another network than '{name}': give both the same [overlay] table, with the same "
-                "nodes"
-            )
-        if hello.called not in ("", own):
-            raise NetworkMismatch(
-                f"this is node '{own}', not '{hello.called}'; are two addresses exchanged in [[overlay.nodes]] of "
-                f"'{name}'?"
-            )
-        if name == own:
-            raise NetworkMismatch(f"two nodes say they are '{own}'; give each a name of its own")
-        if overlay.names.get(hello.identity) != name:
-            raise NetworkMismatch(
-                f"node '{name}' says that its identity is {hello.identity}, which is not what '{own}' knows of it; do "
-                "two nodes have this name, or one an id that the others do not list?"
-            )
-        if hello.identity not in overlay.contacts:
-            raise NetworkMismatch(f"node '{own}' has no link to '{name}' in scheme '{overlay.scheme}'")
-
-    def joined(self, connection: Connection, number: NodeId) -> None:
+    def _joined(self, connection: Connection, number: NodeId) -> None:
         """A connection stands."""
         before = self._links.pop(number, None)
         if before is not None:  # the other end has called again, so it has given up the old one
             before.abort("replaced by a newer connection")
             self._tell(PeerLost(number))
+        guest = self._guests.remove(number)
+        if guest is not None:
+            guest.abort("replaced by a newer connection")
         connection.frame_bytes_max = PEER_FRAME_BYTES_MAX
-        connection.handler = _PeerHandler(self, connection, number)
+        for frame in self._waiting.take(number):
+            connection.send_bytes(frame)
+            self.sent += 1
+        self.echoes.joined(number, connection)
+        self._lost.discard(number)
+        if self._round is None:
+            self._round = self._loop.call_later(_ROUND_S, self._go_round)
+        if number not in self._watched:
+            self._receive_guest(connection, number)
+            return
+        connection.handler = PeerHandler(self, connection, number, connection.handler)
         self._links[number] = connection
-        self._log.info("peer found", peer=self._overlay.names[number], address=connection.address)
+        self._log.info("peer found", peer=self._book.name(number), address=connection.address)
         self._tell(PeerFound(number))
+
+    def _receive_guest(self, connection: Connection, number: NodeId) -> None:
+        connection.handler = GuestHandler(self, connection, number, connection.handler)
+        self._guests.receive(number, connection)
 
     def lost(self, connection: Connection, number: NodeId, reason: str) -> None:
         """A connection broke."""
+        self._rivals.forget(connection)
+        if self._guests.get(number) is connection:
+            self._guests.remove(number)
+            self.echoes.lost(number)
+            self._on_lost(number)
+            self._call(number)
         if self._links.get(number) is not connection:
             return
         del self._links[number]
-        self._log.warning("peer lost", peer=self._overlay.names[number], reason=reason)
-        for ping, (asked, _) in tuple(self._pings.items()):
-            if asked == number:
-                del self._pings[ping]
-                self._tell(DelayMeasured(number, None))
+        self._lost.add(number)
+        self._log.warning("peer lost", peer=self._book.name(number), reason=reason)
+        self.echoes.lost(number)
         self._tell(PeerLost(number))
         self._on_lost(number)
+        if self._wants(number):
+            self._calls.call(number, later=True)
+
+    def gone(self, number: NodeId) -> None:
+        """A node said that it has left for good."""
+        self._log.info("peer gone", peer=self._book.name(number))
+        self.forget(number)
+        self._tell(PeerGone(number))
+
+    def name_of(self, number: NodeId) -> str:
+        """What a node is called."""
+        return self._book.name(number)
+
+    def used(self, number: NodeId) -> None:
+        """Something came from a guest, or goes to it."""
+        self._guests.use(number)
+
+    def unneeded(self, number: NodeId) -> None:
+        """The other end has no use for a connection."""
+        self._guests.end_unneeded(number)
+
+    def _go_round(self) -> None:
+        """Looks which connections are used, how far away the others are, and keeps what was learned of them."""
+        self._round = self._loop.call_later(_ROUND_S, self._go_round)
+        self._guests.say_unneeded()
+        for number, connection in self._links.items():
+            if not connection.blocked:
+                self.echoes.look(number, connection)
+        self._book.save()
 
     def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""
@@ -278,116 +389,8 @@ class Peers:
             message = self._codec.decode(frame.message)
         except DataError as error:
             raise FrameError(str(error)) from None
+        if frame.introductions:
+            for entry in frame.introductions:
+                if entry.identity != self._node:
+                    self._book.learn(entry)
         self._tell(MessageReceived(number, message))
-
-    async def _call(self, number: NodeId) -> None:
-        host, port = parse_address(self._overlay.addresses[number])
-        dial = dial_tcp(host, port, self._line.tls)
-        name = self._overlay.names[number]
-        wait_s, told = _WAIT_MIN_S, ""
-        while True:
-            call = _Call(self, number, self._loop.create_future())
-            try:
-                await dial(call.connect)
-                reason = await call.ended
-            except UntrustedNode as error:
-                reason = str(error)
-            except OSError as error:
-                reason = error.strerror or str(error)
-            if call.was_answered:
-                wait_s, told = _WAIT_MIN_S, ""
-            elif reason != told:
-                told = reason
-                self._log.warning("peer not reached", peer=name, address=f"{host}:{port}", reason=reason)
-            await asyncio.sleep(wait_s * (0.5 + self._random.random()))
-            wait_s = min(2 * wait_s, _WAIT_MAX_S)
-
-
-class _Call:
-    """A call to a node: the end that called, until the other has said Welcome."""
-
-    def __init__(self, peers: Peers, number: NodeId, ended: asyncio.Future[str]) -> None:
-        self.name = peers.name_of(number)
-        self.ended = ended
-        self.was_answered = False
-        self._peers = peers
-        self._number = number
-        self._connection: Connection
-
-    def connect(self) -> Connection:
-        """The connection to be made; says who is calling."""
-        self._connection = self._peers.connection(self)
-        self._connection.send(self._peers.hello(self._number))
-        return self._connection
-
-    def connection_opened(self) -> None:
-        """The Hello is on its way already."""
-
-    def frame_received(self, frame: Frame) -> None:
-        match frame:
-            case Welcome(version) if not OLDEST["node"] <= version <= VERSION:
-                raise VersionError(f"the other node speaks version {version}, this one {spoken('node')}")
-            case Welcome(_, name) if name != self.name:
-                raise NetworkMismatch(
-                    f"the node at {self._connection.address} is '{name}', not '{self.name}'; are two addresses "
-                    "exchanged in [[overlay.nodes]]?"
-                )
-            case Welcome(identity=identity) if identity != self._number:
-                raise NetworkMismatch(
-                    f"node '{self.name}' says that its identity is {identity}, and the list says {self._number}; do "
-                    "two nodes have this name?"
-                )
-            case Welcome():
-                check_certified(self._connection.certificate, self._number)
-                self.was_answered = True
-                self._peers.joined(self._connection, self._number)
-            case Failure(_, code, message):
-                self._connection.close(f"{message} ({code})")
-            case Heartbeat():
-                pass
-            case _:
-                raise FrameError(f"a Welcome was expected, not {type(frame).__name__}")
-
-    def connection_closed(self, reason: str) -> None:
-        if not self.ended.done():
-            self.ended.set_result(reason)
-
-    def writing_resumed(self) -> None:
-        """Nothing waits for it."""
-
-
-class _PeerHandler:
-    """Either end once both know each other."""
-
-    def __init__(self, peers: Peers, connection: Connection, number: NodeId) -> None:
-        self.name = peers.name_of(number)
-        self._peers = peers
-        self._connection = connection
-        self._number = number
-        self._before = connection.handler
-
-    def connection_opened(self) -> None:
-        """It was open before both knew each other."""
-
-    def frame_received(self, frame: Frame) -> None:
-        kind = type(frame)
-        if kind is PeerMessage:
-            self._peers.take(self._number, frame)  # type: ignore[arg-type]
-        elif isinstance(frame, Heartbeat):
-            if frame.echo:
-                self._connection.send(Heartbeat(frame.number))
-            elif frame.number:
-                self._peers.answered(frame.number, self._number)
-        elif isinstance(frame, PeerQuestion | PeerAnswer):
-            self._peers.on_question(self._number, frame)
-        elif isinstance(frame, Failure):
-            self._connection.close(f"{frame.message} ({frame.code})")
-        else:
-            raise FrameError(f"a node does not send {kind.__name__} at this point")
-
-    def connection_closed(self, reason: str) -> None:
-        self._peers.lost(self._connection, self._number, reason)
-        self._before.connection_closed(reason)
-
-    def writing_resumed(self) -> None:
-        """Nothing waits for it: what did not fit was dropped."""

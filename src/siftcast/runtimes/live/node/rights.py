@@ -3,6 +3,7 @@
     publish = F      may publish an event that matches F
     subscribe = G    may subscribe within G: to a filter of which it is certain that G covers it
     see              may ask what others subscribe to, and where events went
+    operate          may have the node leave its network, and others forgotten
     node             is another node of the network, and nothing else
 
 What a principal's table does not name it may not do. Where there are no principals everyone may do everything, and the
@@ -42,6 +43,7 @@ class Rights:
     publish: Filter | None = None
     subscribe: Filter | None = None
     see: bool = False
+    operate: bool = False
     node: bool = False
     everything: bool = False
 
@@ -70,6 +72,11 @@ class Rights:
         """Raises Forbidden unless subscriptions of others may be shown."""
         if not (self.everything or self.see):
             raise Forbidden(f"principal '{self.principal}' may not see what others do; its table needs see = true")
+
+    def check_operate(self) -> None:
+        """Raises Forbidden unless nodes may be made to leave."""
+        if not (self.everything or self.operate):
+            raise Forbidden(f"principal '{self.principal}' may not operate the node; its table needs operate = true")
 
 
 EVERYTHING = Rights("", everything=True)
@@ -102,14 +109,19 @@ class Access:
         """How much whoever has these rights may ask for."""
         return self._limits[rights.principal]
 
-    def admit(self, hello: Hello, address: str) -> Rights:
-        """The rights of whoever says Hello; raises Unauthorised, and logs it."""
+    def admit(self, hello: Hello, address: str, *, is_certified: bool = False) -> Rights:
+        """The rights of whoever says Hello; raises Unauthorised, and logs it.
+
+        A node `is_certified` if an authority of the network says that it has the identity it says it has.
+        """
         if not self._by_hash:
             return EVERYTHING
+        if is_certified and hello.role != "client":
+            return Rights(hello.name, node=True)
         rights = self._by_hash.get(hash_token(hello.token))
         if rights is None:
             reason = "its token is not known here" if hello.token else "it shows no token"
-        elif hello.role == "node" and not (rights.node and rights.principal == hello.name):
+        elif hello.role != "client" and not (rights.node and rights.principal == hello.name):
             reason = f"its token is not that of node '{hello.name[:80]}'"
         elif hello.role == "client" and rights.node:
             reason = "its token is a node's, which clients do not use"
@@ -163,6 +175,14 @@ class Guard:
             self._note("see", error)
             raise
 
+    def operate(self) -> None:
+        """Raises Forbidden unless the client may have nodes leave and be forgotten."""
+        try:
+            self.rights.check_operate()
+        except Forbidden as error:
+            self._note("operate", error)
+            raise
+
     def _note(self, what: str, error: Forbidden) -> None:
         self._refusals += 1
         if self._refusals & (self._refusals - 1) == 0:
@@ -188,12 +208,12 @@ def hash_token(token: str) -> str:
 
 
 def _rights(file: ConfigurationFile, key: str, spec: PrincipalSpec) -> Rights:
-    if spec.node and (spec.publish is not None or spec.subscribe is not None or spec.see):
+    if spec.node and (spec.publish is not None or spec.subscribe is not None or spec.see or spec.operate):
         remedy = "give clients a principal of their own"
         raise file.error(f"{key}.node", "a node has no rights of clients", remedy)
     publish = _filter(file, f"{key}.publish", spec.publish)
     subscribe = _filter(file, f"{key}.subscribe", spec.subscribe)
-    return Rights(spec.name, publish, subscribe, spec.see, spec.node)
+    return Rights(spec.name, publish, subscribe, spec.see, spec.operate, spec.node)
 
 
 def _filter(file: ConfigurationFile, key: str, text: str | None) -> Filter | None:

@@ -49,6 +49,7 @@ from siftcast.runtimes.live.wire.frames import (
     Frame,
     Heartbeat,
     Inquire,
+    Operate,
     Publish,
     Published,
     ReadDeadLetters,
@@ -81,6 +82,12 @@ class Desk(Protocol):
     def durable_clients(self) -> DurableClients: ...
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None: ...
+
+    def leave(self) -> None: ...
+
+    def apply(self, text: str) -> None: ...
+
+    def forget(self, text: str) -> list[dict[str, Any]]: ...
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -229,6 +236,7 @@ class Session:
             EndDurable: self._end_durable,
             ReadDeadLetters: self._read_dead_letters,
             Inquire: self._inquire,
+            Operate: self._operate,
         }
         self._sessions.open.add(self)
 
@@ -414,6 +422,17 @@ class Session:
     def _inquire(self, frame: Inquire) -> None:
         self._prepare_large_answer()
         self._desk.inquire(self.connection, self.guard, frame)
+
+    def _operate(self, frame: Operate) -> None:
+        self.guard.operate()
+        facts: dict[str, Any] = {}
+        if frame.action == "leave":
+            self._desk.leave()
+        elif frame.action == "apply":
+            self._desk.apply(frame.what)
+        else:
+            facts["reports"] = self._desk.forget(frame.what)
+        self.connection.send(Description(frame.request, facts))
 
     def _describe(self, frame: Describe) -> None:
         self.guard.see()

@@ -1,5 +1,7 @@
 """What travels over a connection: frames, each a header (`framing`) and a msgpack array that begins with its kind.
 
+Here are those of clients and of both; what nodes say to each other is in `node_frames`.
+
     client                         node                          node
       │ ── Hello(client) ──────────▶ │ ◀───────── Hello(node) ─── │
       │ ◀────────────── Welcome ──── │ ── Welcome ──────────────▶ │
@@ -29,31 +31,38 @@ import msgspec
 
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
+from siftcast.runtimes.live.wire.frame import Frame as Frame
+from siftcast.runtimes.live.wire.frame import Question as Question
 from siftcast.runtimes.live.wire.framing import HEADER_BYTES, difference_of, framed, header_number
+from siftcast.runtimes.live.wire.node_frames import (
+    Farewell,
+    Invitation,
+    PeerAnswer,
+    PeerMessage,
+    PeerQuestion,
+    Unneeded,
+)
 
 VERSION: Final = 3
 """What this end speaks best: 2 has checks in its frames, 3 names nodes by their identities."""
-OLDEST: Final = {"client": 2, "node": 3}
-"""The oldest version that this end still speaks, with clients and with nodes."""
+Role = Literal["node", "client", "joiner"]
+"""What whoever calls is; a joiner is a node that asks what it must know to be one of the network."""
+OLDEST: Final[dict[Role, int]] = {"client": 2, "node": 3, "joiner": 3}
+"""The oldest version that this end still speaks, with each of them."""
 FRAME_BYTES_MAX: Final = 1_048_576
 HELLO_BYTES_MAX: Final = 16_384
 """What one who has not said who they are may send at once."""
-Question = Literal["reach", "trace"]
-
-
-class Frame(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A frame."""
 
 
 class Hello(Frame, frozen=True, gc=False, tag=1):
     """The first frame of whoever connects.
 
     A node says which network it means, so that two do not mix; which process it is, so that two with one name are
-    noticed; and whom it calls, so that an address which leads elsewhere is noticed.
+    noticed; whom it calls, so that an address which leads elsewhere is noticed; and where it can be called itself.
     """
 
     version: int
-    role: Literal["node", "client"]
+    role: Role
     name: str = ""
     token: str = ""
     network: str = ""
@@ -63,6 +72,12 @@ class Hello(Frame, frozen=True, gc=False, tag=1):
     """The oldest version that it speaks; 0 for those of version 2, which speak no other."""
     identity: int = 0
     """Who it is, if it is a node."""
+    address: str = ""
+    """Where other nodes can call it; empty if it does not know."""
+    since: int = 0
+    """As in `Introduction`."""
+    base: str = ""
+    """A digest of what all nodes of its network agree on, listed or not; `network` is one of its list, too."""
 
     def __repr__(self) -> str:
         """Without the token, so that no log or traceback can hold it."""
@@ -78,6 +93,7 @@ class Welcome(Frame, frozen=True, gc=False, tag=2):
     frame_bytes_max: int
     event_bytes_max: int
     identity: int = 0
+    incarnation: str = ""
 
 
 class Failure(Frame, frozen=True, gc=False, tag=3):
@@ -191,12 +207,6 @@ class Description(Frame, frozen=True, gc=False, tag=16):
     facts: dict[str, Any]
 
 
-class PeerMessage(Frame, frozen=True, gc=False, tag=17):
-    """A message of the scheme, as `overlays.wire_messages` has it."""
-
-    message: msgspec.Raw
-
-
 class EndDurable(Frame, frozen=True, gc=False, tag=18):
     """A client has no more use for a durable subscription; all it holds is dropped."""
 
@@ -253,20 +263,15 @@ class Inquire(Frame, frozen=True, gc=False, tag=30):
     content: bytes
 
 
-class PeerQuestion(Frame, frozen=True, gc=False, tag=31):
-    """A node passes a question on; it wants the answers of all nodes beyond within `patience_ms`."""
+class Operate(Frame, frozen=True, gc=False, tag=36):
+    """A client has the node leave its network, forget another, or have the network planned by another configuration.
 
-    id: str
-    question: Question
-    content: bytes
-    patience_ms: float
+    `what` is the node to forget, or the configuration. The answer is a `Description`.
+    """
 
-
-class PeerAnswer(Frame, frozen=True, gc=False, tag=32):
-    """What a node and those beyond it answer."""
-
-    id: str
-    answers: list[dict[str, Any]]
+    request: int
+    action: Literal["leave", "forget", "apply"]
+    what: str = ""
 
 
 AnyFrame = (
@@ -295,6 +300,10 @@ AnyFrame = (
     | Inquire
     | PeerQuestion
     | PeerAnswer
+    | Invitation
+    | Farewell
+    | Unneeded
+    | Operate
 )
 
 
@@ -324,7 +333,7 @@ _PUBLISH_DURABLE: Final = bytes((0x94, 5, 0xCE))
 _TRUE: Final = b"\xc3"
 
 
-def spoken(role: Literal["node", "client"]) -> str:
+def spoken(role: Role) -> str:
     """The versions that this end speaks, in words."""
     return f"{VERSION}" if OLDEST[role] == VERSION else f"{OLDEST[role]} to {VERSION}"
 

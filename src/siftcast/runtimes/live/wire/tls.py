@@ -2,7 +2,8 @@
 
 A node proves by its certificate that it is the one that was called; clients and nodes that call check it, with the host
 name of the address they called. Whoever calls proves who they are by a token (`rights`), inside the encrypted
-connection; client certificates are not asked for. TLS 1.2 is the oldest version spoken, 1.3 what two of ours agree on.
+connection. A node that calls shows its certificate as well, if that names its identity. TLS 1.2 is the oldest version
+spoken, 1.3 what two of ours agree on.
 
 A certificate may name the identity of its node as well (`IDENTITY_URI`). Then no other node can use it: whoever calls
 refuses a node whose certificate names another.
@@ -74,15 +75,16 @@ def dial_tcp(host: str, port: int, tls: ssl.SSLContext | None = None) -> Dial:
     return dial
 
 
-def check_certified(certificate: Mapping[str, Any], identity: int) -> None:
-    """Raises UntrustedNode if a certificate names identities of nodes and this one is not among them."""
+def check_certified(certificate: Mapping[str, Any], identity: int) -> bool:
+    """Whether a certificate names this identity; raises UntrustedNode if it names those of other nodes only."""
     names = (value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI")
     named = [name.removeprefix(IDENTITY_URI) for name in names if name.startswith(IDENTITY_URI)]
     if named and str(identity) not in named:
         raise UntrustedNode(
-            f"the certificate of the node that was called is that of node {' or '.join(named)}, and not of {identity}; "
+            f"the certificate of the node that was met is that of node {' or '.join(named)}, and not of {identity}; "
             "are two addresses or two certificates exchanged?"
         )
+    return bool(named)
 
 
 def words(error: Exception) -> str:

@@ -9,23 +9,30 @@ stress.py           load of servers and links, normalised resource usage
 notification.py     traffic for each subscription notified, false positives
 work.py             routing state, matching load, delays
 story.py            one event, hop by hop
+membership.py       do the views of peers hold together, and what is in them?
+detection.py        how soon crashes are noticed, and who was accused wrongly
 """
 
+from siftcast.runtimes.sim.checkers.detection import Detection, detection
 from siftcast.runtimes.sim.checkers.disturbances import Disturbance, disturbances
 from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery, offer_delays_ms
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
+from siftcast.runtimes.sim.checkers.membership import Membership, membership
 from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
 from siftcast.runtimes.sim.checkers.outcomes import Outcome
 from siftcast.runtimes.sim.checkers.progress import Progress, Waiting, progress
 from siftcast.runtimes.sim.checkers.story import Hop, hops_of, publisher_of, receivers_of, tell_event
 from siftcast.runtimes.sim.checkers.stress import Spread, arc_stress, link_stress, node_stress, resource_usage
-from siftcast.runtimes.sim.checkers.work import delays_ms, matching_load, routing_state
+from siftcast.runtimes.sim.checkers.work import DelayBounds, delay_bounds, delays_ms, matching_load, routing_state
 
 __all__ = [
+    "DelayBounds",
+    "Detection",
     "Disturbance",
     "DurableDelivery",
     "ExactlyOnce",
     "Hop",
+    "Membership",
     "NotificationCost",
     "Outcome",
     "Progress",
@@ -33,13 +40,16 @@ __all__ = [
     "Violation",
     "Waiting",
     "arc_stress",
+    "delay_bounds",
     "delays_ms",
+    "detection",
     "disturbances",
     "durable_delivery",
     "exactly_once",
     "hops_of",
     "link_stress",
     "matching_load",
+    "membership",
     "node_stress",
     "notification_cost",
     "notification_costs",

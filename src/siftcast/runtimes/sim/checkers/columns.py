@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from siftcast.overlays.trace import Trace
+from siftcast.model import DataError
+from siftcast.overlays.trace import MESSAGE_KINDS, Trace
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,7 +63,9 @@ def read_columns(trace: Trace, kinds: tuple[str, ...], *, control: bool = False)
 
 
 def rows_of(trace: Trace, kinds: Iterable[str]) -> pa.Table:
-    """The records of these kinds."""
+    """The records of these kinds; raises DataError if they are of messages, and these were only counted."""
+    if not trace.messages and (counted := MESSAGE_KINDS.intersection(kinds)):
+        raise DataError(f"messages of this run were counted, not recorded ({', '.join(sorted(counted))}); Trace() does")
     table = trace.record_table()
     return table.filter(pc.is_in(table["kind"].cast(pa.string()), value_set=pa.array(list(kinds), pa.string())))
 

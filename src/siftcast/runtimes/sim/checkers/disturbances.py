@@ -3,6 +3,7 @@
     crashed 3 ────────── restarted 3        a disturbance with an end
     cut ───────────────────────────▶        one without: it lasts to the end of the run
     joined 9                                a server that was not there before: a moment
+    leaving 4 ─── left 4                    one that leaves in peace: it is missed only while it hands over
 
 A server that is down is back when it restarts or joins, whichever it is; a cut ends when it is healed. To heal what is
 whole changes nothing, and is no disturbance.
@@ -26,7 +27,7 @@ _FOREVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """`kind` is how it began: `crashed`, `left`, `joined` or `cut`; `node` is -1 for a cut."""
+    """`kind` is how it began: `crashed`, `left`, `leaving`, `joined` or `cut`; `node` is -1 for a cut."""
 
     kind: str
     node: int
@@ -41,6 +42,8 @@ class Disturbance:
     def __str__(self) -> str:
         if self.kind == "cut":
             what, back = "the network was cut", "healed"
+        elif self.kind == "leaving":
+            what, back = f"server {self.node} was asked to leave", "left"
         else:
             what, back = f"server {self.node} {self.kind}", "came back"
         if self.kind == "joined":
@@ -53,13 +56,14 @@ def disturbances(trace: Trace) -> tuple[Disturbance, ...]:
     """All that was broken in a run, in the order in which it began."""
     begun: dict[int, Disturbance] = {}
     found: list[Disturbance] = []
-    for row in rows_of(trace, (*_DOWN, *_BACK, "cut", "healed")).to_pylist():
+    for row in rows_of(trace, (*_DOWN, *_BACK, "leaving", "cut", "healed")).to_pylist():
         kind, time = row["kind"], row["time_ms"]
         node = NOBODY if kind in ("cut", "healed") else row["node"]
         first = begun.pop(node, None)
         if first is not None:
             found.append(Disturbance(first.kind, node, first.start_ms, time))
-        if kind in _DOWN or kind == "cut":  # a cut may also replace another
+        in_peace = kind == "left" and first is not None and first.kind == "leaving"
+        if (kind in _DOWN and not in_peace) or kind in ("leaving", "cut"):  # a cut may also replace another
             begun[node] = Disturbance(kind, node, time)
         elif kind == "joined" and first is None:
             found.append(Disturbance(kind, node, time, time))

@@ -1,4 +1,4 @@
-"""Compiled loops that write the slots of tiles; ``packing`` tells what a slot is."""
+"""Compiled loops that write the facets of tiles; ``packing`` tells what a facet is."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from siftcast.matching.compiling import kernel, piece
 from siftcast.matching.tiles.arrays import numbers
 
-from .lines import (
-    LINE_BYTES,
-)
-from .ordering import KEY_MAX
+from .lines import LINE_BYTES
+from .ordering import KEY_MAX, MISSING
 from .visits import (
     GROUP,
     MAP_LINES,
@@ -23,17 +21,16 @@ FILTER_CHANGES_MAX = 6  # Ends of intervals inside a filter's line.
 LINE_WORDS = LINE_BYTES // 8
 INSIDE_MAX = 7
 CLOSES = np.uint16(1 << 15)
-KEY_MIN = np.iinfo(np.int64).min
 
 
 @kernel
-def distribute(order: Any, values: Any, owners: Any, slot: Any, at: Any, values_out: Any, owners_out: Any) -> None:
-    """Append each change point, taken in the given order, to its slot."""
+def distribute(order: Any, values: Any, owners: Any, facet: Any, at: Any, values_out: Any, owners_out: Any) -> None:
+    """Append each change point, taken in the given order, to its facet."""
     for i in order:
-        place = at[slot[i]]
+        place = at[facet[i]]
         values_out[place] = values[i]
         owners_out[place] = owners[i]
-        at[slot[i]] = place + 1
+        at[facet[i]] = place + 1
 
 
 @piece
@@ -47,38 +44,38 @@ def next_edge(values: Any, edge: int, end: int) -> int:
 
 @kernel
 def count_edges(values: Any, begin: Any) -> Any:
-    """Number of edges of each slot."""
+    """Number of edges of each facet."""
     counts = numbers(len(begin) - 1, 0)
-    for slot in range(len(counts)):
-        at = begin[slot]
-        while at < begin[slot + 1]:
-            counts[slot] += 1
-            at = next_edge(values, at, begin[slot + 1])
+    for facet in range(len(counts)):
+        at = begin[facet]
+        while at < begin[facet + 1]:
+            counts[facet] += 1
+            at = next_edge(values, at, begin[facet + 1])
     return counts
 
 
 @kernel
-def fill_slots(table: Any, values: Any, owners: Any, begin: Any, data: Any, shorts: Any) -> None:
-    """Write edges, lines, values and positions of every slot."""
+def fill_facets(table: Any, values: Any, owners: Any, begin: Any, data: Any, shorts: Any) -> None:
+    """Write edges, lines, values and positions of every facet."""
     state = numbers(LINE_WORDS, 0)
     one = np.int64(1)
-    for slot in range(len(begin) - 1):
-        if begin[slot] == begin[slot + 1]:
+    for facet in range(len(begin) - 1):
+        if begin[facet] == begin[facet + 1]:
             continue
-        end, edges = begin[slot + 1], np.int64(table[slot, 1])
-        edge_at = np.int64(table[slot, 2]) * LINE_WORDS
-        edge_end = edge_at + np.int64(table[slot, 3]) * LINE_WORDS
+        end, edges = begin[facet + 1], np.int64(table[facet, 1])
+        edge_at = np.int64(table[facet, 2]) * LINE_WORDS
+        edge_end = edge_at + np.int64(table[facet, 3]) * LINE_WORDS
         data[edge_at:edge_end] = KEY_MAX
         line_at, value_at = edge_end, edge_end + (edges + 1) * LINE_WORDS
         place_at = 4 * (value_at + (edges + 1) * LINE_WORDS)
-        data[value_at : value_at + (edges + 1) * LINE_WORDS] = KEY_MIN
+        data[value_at : value_at + (edges + 1) * LINE_WORDS] = MISSING
         state[:] = -1
-        for i in range(begin[slot], end):
+        for i in range(begin[facet], end):
             if owners[i] < CLOSES:
                 state[owners[i] >> 6] &= ~(one << np.int64(owners[i] & 63))
         put_line(data, line_at, state)
         shorts[place_at + INSIDE_MAX] = 0xFF
-        at = applied = begin[slot]
+        at = applied = begin[facet]
         for bucket in range(1, edges + 1):
             put_edge(data, edge_at, edges, bucket - 1, values[at], GROUP)
             while applied < end and values[applied] <= values[at]:
@@ -125,12 +122,12 @@ def put_edge(data: Any, block: Any, edges: Any, number: int, value: int, group: 
 
 
 @kernel
-def list_members(slot: Any, exact: Any, at: Any, members: Any) -> None:
+def list_members(facet: Any, exact: Any, at: Any, members: Any) -> None:
     """Append each entry to its filter."""
-    for i in range(len(slot)):
-        if slot[i] >= 0 and not exact[slot[i]]:
-            members[at[slot[i]]] = i
-            at[slot[i]] += 1
+    for i in range(len(facet)):
+        if facet[i] >= 0 and not exact[facet[i]]:
+            members[at[facet[i]]] = i
+            at[facet[i]] += 1
 
 
 @kernel
@@ -138,11 +135,11 @@ def map_codes(members: Any, begin: Any, low: Any, high: Any, maps: Any) -> Any:
     """Map each filter's codes to lines, so that few intervals begin or end inside a line; return the line counts."""
     lines = numbers(len(maps), 0)
     changes = numbers(258, 0)
-    for slot in range(len(maps)):
-        if begin[slot] == begin[slot + 1]:
+    for facet in range(len(maps)):
+        if begin[facet] == begin[facet + 1]:
             continue
         changes[:] = 0
-        for i in range(begin[slot], begin[slot + 1]):
+        for i in range(begin[facet], begin[facet + 1]):
             changes[low[members[i]]] += 1
             changes[np.int64(high[members[i]]) + 1] += 1
         line, inside = 0, 0
@@ -151,8 +148,8 @@ def map_codes(members: Any, begin: Any, low: Any, high: Any, maps: Any) -> Any:
                 line += 1
                 inside = 0
             inside += changes[code]
-            maps[slot, code] = line
-        lines[slot] = line + 1
+            maps[facet, code] = line
+        lines[facet] = line + 1
     return lines
 
 
@@ -163,22 +160,22 @@ def fill_filters(
     """Write map and lines of every filter."""
     state = numbers(LINE_WORDS, 0)
     one = np.int64(1)
-    for slot in range(len(maps)):
-        if begin[slot] == begin[slot + 1]:
+    for facet in range(len(maps)):
+        if begin[facet] == begin[facet + 1]:
             continue
-        at = np.int64(table[slot, 2]) * LINE_WORDS
+        at = np.int64(table[facet, 2]) * LINE_WORDS
         for code in range(256):
-            octets[8 * at + code] = maps[slot, code]
+            octets[8 * at + code] = maps[facet, code]
         at += MAP_LINES * LINE_WORDS
         state[:] = -1
-        for i in range(begin[slot], begin[slot + 1]):
+        for i in range(begin[facet], begin[facet + 1]):
             row = np.int64(place[members[i]])
             state[row >> 6] &= ~(one << (row & 63))
-        for line in range(np.int64(table[slot, 1])):
+        for line in range(np.int64(table[facet, 1])):
             put_line(data, at + line * LINE_WORDS, state)
-        for i in range(begin[slot], begin[slot + 1]):
+        for i in range(begin[facet], begin[facet + 1]):
             entry = members[i]
             row = np.int64(place[entry])
             word, bit = at + (row >> 6), one << (row & 63)
-            for line in range(np.int64(maps[slot, low[entry]]), np.int64(maps[slot, high[entry]]) + 1):
+            for line in range(np.int64(maps[facet, low[entry]]), np.int64(maps[facet, high[entry]]) + 1):
                 data[word + line * LINE_WORDS] |= bit

@@ -1,0 +1,180 @@
+"""`siftcast members`, `leave` and `forget`: who is in a network, and who is not any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from siftcast.interfaces.cli.caller import call_node, node_at
+from siftcast.interfaces.cli.outcome import OK
+from siftcast.interfaces.cli.terminal import err, out
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+_SAY_S = 2.0
+_SHOWN = ("name", "identity", "state", "address", "delay_ms")
+
+
+def members(
+    *,
+    all: Flag = False,
+    at: str | None = None,
+    token: str | None = None,
+    authorities: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
+
+    Example: siftcast members --at siftcast://127.0.0.1:7007
+
+    Parameters
+    ----------
+    all
+        Ask all nodes, and show what each of them sees.
+    at
+        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
+    token
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs see = true.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    json
+        Print everything as one line of JSON.
+    """
+    from siftcast.runtimes.live.client.operating import Rows, members_of, members_of_all
+    from siftcast.runtimes.live.node.node import run
+
+    async def ask() -> tuple[dict[str, Rows], list[str]]:
+        async with call_node(node_at(at), "siftcast members", token=token, authorities=authorities) as bus:
+            if all:
+                return await members_of_all(bus)
+            return {"": await members_of(bus)}, []
+
+    found, silent = run(ask())
+    if json:
+        shown = {"nodes": found, "silent": silent} if all else found[""]
+        out().print(Text(msgspec.json.encode(shown).decode()), soft_wrap=True)
+        return OK
+    for node, rows in sorted(found.items()):
+        if all:
+            out().print(Text(f"as {node} sees it", "bold"))
+        out().print(_table(rows))
+    if silent:
+        err().print(Text(f"did not answer: {', '.join(silent)}", "yellow"), soft_wrap=True)
+    return OK
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
+    for heading in ("name", "identity", "state", "address", "delay", *(name.replace("_", " ") for name in more)):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        delay_ms = row.get("delay_ms")
+        cells = [str(row.get(name, "")) for name in _SHOWN[:-1]]
+        cells.append("" if delay_ms is None else f"{delay_ms:.1f} ms")
+        table.add_row(*map(Text, cells + [str(row.get(name, "")) for name in more]))
+    return table
+
+
+def leave(*, at: str | None = None, token: str | None = None, authorities: Path | None = None) -> int:
+    """Have a node leave its network for good: it hands over what it holds for others, and then stops.
+
+    A node that shall come back is stopped instead (Ctrl-C, SIGTERM): what waits for it is kept.
+
+    Example: siftcast leave --at siftcast://127.0.0.1:7007
+
+    Parameters
+    ----------
+    at
+        The node; without it SIFTCAST_URL in the environment says where it is, or else siftcast://127.0.0.1:7007.
+    token
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate = true, and see = true to
+        be shown how far it is.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    """
+    from siftcast.runtimes.live.client import operating
+    from siftcast.runtimes.live.errors import LEFT
+    from siftcast.runtimes.live.node.node import run
+
+    begun = said = time.monotonic()
+    told = ""
+
+    def show(state: Mapping[str, Any]) -> None:
+        nonlocal told, said
+        facts = state.get("leaving")
+        words = str(facts) if facts is not None else f"it holds {state.get('relays_waiting', 0):,} messages for others"
+        if words != told and (not told or time.monotonic() - said >= _SAY_S):
+            told, said = words, time.monotonic()
+            err().print(Text(f"leaving for {time.monotonic() - begun:.0f} s: {words}", "dim"), soft_wrap=True)
+
+    async def ask() -> None:
+        async with call_node(node_at(at), "siftcast leave", token=token, authorities=authorities) as bus:
+            await operating.leave(bus, show)
+
+    run(ask())
+    out().print(Text(LEFT))
+    return OK
+
+
+def forget(
+    node: str,
+    /,
+    *,
+    at: str | None = None,
+    token: str | None = None,
+    authorities: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Declare a node gone that will not come back: what waits for it goes elsewhere, or is reported as lost.
+
+    Only for a node that is down for good. One that runs is made to leave (siftcast leave), and loses nothing.
+
+    Example: siftcast forget n3
+
+    Parameters
+    ----------
+    node
+        Its name, or its identity as siftcast members shows it.
+    at
+        Any other node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
+    token
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate = true.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    json
+        Print what was reported as one line of JSON.
+    """
+    from siftcast.runtimes.live.client import operating
+    from siftcast.runtimes.live.node.node import run
+
+    told = ""
+
+    def show(member: Mapping[str, Any]) -> None:
+        nonlocal told
+        words = f"node '{member['name']}' is still {member['state']}: the network plans without it first"
+        if words != told:
+            told = words
+            err().print(Text(words, "dim"), soft_wrap=True)
+
+    async def ask() -> list[dict[str, Any]]:
+        async with call_node(node_at(at), "siftcast forget", token=token, authorities=authorities) as bus:
+            return await operating.forget(bus, node, show)
+
+    reports: list[dict[str, Any]] = run(ask())
+    if json:
+        out().print(Text(msgspec.json.encode(reports).decode()), soft_wrap=True)
+        return OK
+    out().print(Text(f"node '{node}' is gone"), soft_wrap=True)
+    for report in reports:
+        facts = ", ".join(
+            f"{value}" if name == "is" else f"{name} {value}" for name, value in report.items() if name != "what"
+        )
+        out().print(Text(f"{report['what']}{': ' if facts else ''}{facts}"), soft_wrap=True)
+    return OK

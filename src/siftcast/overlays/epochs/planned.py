@@ -1,0 +1,597 @@
+"""A node of a network whose members and plan change while it runs.
+
+    Planned ── keeps the view, answers the coordinator or is it, joins, leaves
+      └─ Durable (or nothing) ── keeps promises
+           └─ Epochs ── one instance of the scheme for each open epoch
+
+`Planned` is the outermost protocol of a node. What its scheme and its clients say passes through; it hands in
+`PlanChanged`, `EpochUsed`, `EpochRetired` and `PeerGone` when a later view says so, after that view is on disk.
+
+States of a node, as the view has them: (joining) → present → absent → present …; present → leaving → left; any → gone.
+A node that finds itself left or gone stops. One that finds itself absent says that it is back.
+
+Everything that is said about views is said again until it counts (`Message.repeated`), so none of it is kept for others
+or acknowledged. A network of one first plan says nothing at all: views are exchanged from the first change on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from siftcast.model import Event
+from siftcast.overlays.contract import (
+    ApplyRequested,
+    Effect,
+    Effects,
+    EpochRetired,
+    EpochUsed,
+    Leave,
+    LeaveRequested,
+    Message,
+    MessageReceived,
+    NodeId,
+    PeerFound,
+    PeerGone,
+    PeerLost,
+    Persist,
+    Persisted,
+    PersistFailed,
+    PlanChanged,
+    Protocol,
+    Refuse,
+    SendMessage,
+    SetTimer,
+    Started,
+    Stimulus,
+    TimerFired,
+    Unwatch,
+    Watch,
+)
+from siftcast.overlays.durability import Durable
+from siftcast.overlays.durability.contract import HandOverRequested
+from siftcast.overlays.epochs.coordinator import Coordinator
+from siftcast.overlays.epochs.epochs import Epochs
+from siftcast.overlays.epochs.guarding import GuardianChosen
+from siftcast.overlays.epochs.messages import (
+    VIEW_MESSAGES,
+    AskToApply,
+    AskToForget,
+    AskToJoin,
+    AskToLeave,
+    Decline,
+    Issue,
+    Miss,
+    Progress,
+)
+from siftcast.overlays.epochs.progress import holdings_of, is_empty, progress_of
+from siftcast.overlays.epochs.record import PlanRecord, read_record
+from siftcast.overlays.epochs.settings import DEFAULTS, EpochSettings
+from siftcast.overlays.epochs.view import (
+    ABSENT,
+    GONE,
+    LEAVING,
+    LEFT,
+    PRESENT,
+    Holdings,
+    Member,
+    View,
+    is_expected,
+)
+from siftcast.overlays.epochs.words import announce, facts_of, leaving_words
+
+JOIN, LEAVE, APPLY = "join", "leave", "apply"
+"""What a person asks for; `Refuse` names it if it cannot be."""
+_KEY = "plan"
+_TICK, _REPORT = "plan/tick", "plan/report"
+_TERM = 20
+"""Versions of a coordinator that takes over begin where no former one can have been: 2^20 further on."""
+
+
+class Planned(Protocol):
+    """One node. `first` is the view of a list that all nodes have; a node without one joins through its contacts."""
+
+    def __init__(
+        self,
+        member: Member,
+        epochs: Epochs,
+        body: Protocol,
+        names: dict[NodeId, str],
+        *,
+        first: View | None = None,
+        digest: str = "",
+        settings: EpochSettings = DEFAULTS,
+    ) -> None:
+        self.messages = (*body.messages, *VIEW_MESSAGES)  # type: ignore[misc]
+        self.names = names
+        self.view = first
+        self._member = member
+        self._node = member.node
+        self._epochs = epochs
+        self._body = body
+        self.durable = body if isinstance(body, Durable) else None
+        """What keeps promises, where there is a disk."""
+        self._digest = digest
+        self._settings = settings
+        self._life = 0
+        self._nonce = 0
+        self._written: View | None = None  # a later view that is on its way to the disk
+        self._contacts: tuple[NodeId, ...] = ()
+        self._found: set[NodeId] = set()
+        self._watched: set[NodeId] = set()
+        self._ended: set[NodeId] = set()  # members that are left or gone, and were given up here
+        self._guardian: NodeId | None = None
+        self._wants_to_leave = False
+        self._has_handed_over = False
+        self._wants_forgotten: set[NodeId] = set()
+        self._heard_from: set[NodeId] = set()
+        self._wants_applied: bytes | None = None
+        self._coordinator: Coordinator | None = None
+        self._ticks = False
+        self._asked = 0
+        self._alone_ms = 0.0
+        self._reported = Holdings()
+        self._ward_holdings: dict[NodeId, Holdings] = {}
+        self._is_over = False
+
+    # -- stimuli -----------------------------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: float) -> Effects:
+        if type(stimulus) is MessageReceived:
+            if stimulus.sender in self._ended:
+                return [] if self.view is None else [SendMessage(Issue(self.view), (stimulus.sender,))]
+            if type(stimulus.message) not in _VIEW:
+                effects = self._body.handle(stimulus, now)
+                if self._epochs.stale:
+                    return [*effects, *self._answer_stale()]
+                return effects
+            return self._end_turn(self._hear(stimulus.sender, stimulus.message, now), now)
+        match stimulus:
+            case Started():
+                effects = self._start(stimulus, now)
+            case Persisted(key) if key == _KEY:
+                effects = self._take_up(now)
+            case PersistFailed(key) if key == _KEY:
+                self._written = None  # it is issued again
+                effects = []
+            case TimerFired(name) if name == _TICK:
+                self._ticks = False
+                effects = self._tick(now)
+            case TimerFired(name) if name == _REPORT:
+                effects = [*self._say_holdings(), SetTimer(_REPORT, self._settings.report_ms)]
+            case PeerFound(peer):
+                effects = self._find(peer, stimulus, now)
+            case PeerLost(peer):
+                self._found.discard(peer)
+                effects = [*self._body.handle(stimulus, now), *self._choose_guardian(now), *self._complain()]
+            case PeerGone(peer):
+                effects = self._forget(peer, now)
+            case LeaveRequested():
+                effects = self._ask_to_leave(now)
+            case ApplyRequested(wanted):
+                self._wants_applied = wanted
+                effects = self._tick(now)
+            case _:
+                return self._body.handle(stimulus, now)
+        return self._end_turn(effects, now)
+
+    def _end_turn(self, effects: Iterable[Effect], now: float) -> list[Effect]:
+        done = list(effects)
+        if not self._ticks and self._is_busy(now):
+            self._ticks = True
+            done.append(SetTimer(_TICK, self._settings.tick_ms))
+        return done
+
+    def _start(self, started: Started, now: float) -> list[Effect]:
+        self._contacts, self._nonce = started.contacts, started.nonce
+        self._watched = set(started.contacts)
+        self._alone_ms = now
+        restored = dict(started.restored)
+        record = read_record(restored.pop(_KEY, None), self._digest)
+        if record is not None:
+            self.view, self._life, self._ended = record.view, record.life, set(record.ended)
+            self.names.update(record.view.names)
+        self._life += 1
+        self._epochs.begin_life(self._life)
+        view = self.view
+        if view is not None:
+            self._epochs.restore(view.epochs, view.used, self._ended)
+            self._take_office(view)
+        inner = Started(restored, started.clock_ms, started.damaged, started.nonce, started.contacts)
+        effects = [*self._keep(), *self._body.handle(inner, now)]
+        effects += [*([] if view is None else self._give_up(view, now)), *self._watch()]
+        effects += [] if self.durable is None else [SetTimer(_REPORT, self._settings.report_ms)]
+        return effects if view is None or view.state(self._node) == PRESENT else [*effects, *self._tick(now)]
+
+    def _keep(self) -> list[Effect]:
+        """Writes down what is to be taken up, or is."""
+        view = self._written or self.view
+        if self.durable is None or view is None:
+            return []
+        record = PlanRecord(view, self._life, tuple(sorted(self._ended)), self._digest)
+        return [Persist(_KEY, msgspec.msgpack.encode(record))]
+
+    # -- views -------------------------------------------------------------------------------------------
+
+    def _hear(self, sender: NodeId, message: Message, now: float) -> list[Effect]:
+        match message:
+            case Issue(view, number):
+                return self._hear_of(sender, view, number, now)
+            case Progress():
+                if message.round == 0:
+                    self._ward_holdings[sender] = message.holdings
+                if self._coordinator is None:
+                    return []
+                self._coordinator.note(sender, message)
+                return self._coordinate(now)
+            case Decline(what, reason):
+                return self._decline(what, reason)
+        if self.view is None:
+            return []
+        if self._coordinator is None:
+            return [SendMessage(Issue(self.view), (sender,))]  # it names the coordinator
+        match message:
+            case AskToJoin(member):
+                if reason := self._coordinator.join(self.view, member):
+                    return [SendMessage(Decline(JOIN, reason), (sender,))]
+                return [SendMessage(Issue(self.view), (sender,)), *self._coordinate(now)]
+            case AskToLeave():
+                self._coordinator.leave(self.view, sender)
+            case AskToForget(node):
+                self._coordinator.forget(self.view, node)
+            case AskToApply(wanted):
+                if reason := self._epochs.objection(msgspec.structs.replace(self.view.newest, settings=wanted)):
+                    return self._answer(sender, Decline(APPLY, reason), now)
+                self._coordinator.apply(wanted)
+            case Miss(nodes):
+                for node in nodes:
+                    self._coordinator.miss(self.view, node)
+        return self._coordinate(now)
+
+    def _hear_of(self, sender: NodeId, view: View, number: int, now: float) -> list[Effect]:
+        """A view is issued: takes it up if it is later than what is known, and says how far this node is."""
+        effects: list[Effect] = []
+        self._heard_from.add(sender)
+        known = self._written or self.view
+        if view.member(self._node) is None:
+            if self._contacts == (view.coordinator,):
+                return []  # it is asked again in time
+            self._contacts = (view.coordinator,)  # not a member yet: that is who makes it one
+            return self._tick(now)
+        if known is None or view.version > known.version:
+            effects = self._issue(view, now)
+        elif view.version < known.version and number == 0 and self.view is not None and self._written is None:
+            effects = [SendMessage(Issue(self.view), (sender,))]
+        if number:
+            effects.append(SendMessage(self._progress(number), (sender,)))
+        return effects
+
+    def _issue(self, view: View, now: float) -> list[Effect]:
+        """Takes up a view, once it is on disk where there is one."""
+        self._written = view
+        return self._keep() if self.durable is not None else self._take_up(now)
+
+    def _take_up(self, now: float) -> list[Effect]:
+        """A view is safe: does what it says."""
+        view, before = self._written, self.view
+        if view is None:
+            return []
+        self.view, self._written = view, None
+        self.names.update(view.names)
+        effects: list[Effect] = []
+        known = () if before is None else tuple(epoch.number for epoch in before.epochs)
+        for epoch in view.epochs:
+            if epoch.number not in known:
+                effects += self._body.handle(PlanChanged(epoch), now)
+        effects += self._body.handle(EpochUsed(view.used), now)
+        for number in known:
+            if view.epoch(number) is None:
+                effects += self._body.handle(EpochRetired(number), now)
+        was_coordinator = self._coordinator is not None
+        self._take_office(view)
+        if was_coordinator or self._coordinator is not None:
+            effects += self._spread(view, before, now)
+        effects += [*self._give_up(view, now), *self._watch(), *self._choose_guardian(now)]
+        return [*effects, *self._obey(view, now), *self._coordinate(now)]
+
+    def _give_up(self, view: View, now: float) -> list[Effect]:
+        """Gives up members that do not come back, once what is published goes by a plan without them."""
+        used = view.epoch(view.used)
+        effects: list[Effect] = []
+        ended = False
+        if not self.is_ready:
+            return []  # what comes back could not be published
+        for member in view.members:
+            node = member.node
+            if member.is_expected or node in self._ended or node == self._node or used is None or node in used.nodes:
+                continue
+            self._ended.add(node)
+            self._found.discard(node)
+            ended = True
+            effects += self._body.handle(PeerGone(node, member.state == LEFT), now)
+        return [*effects, *self._keep()] if ended else []
+
+    def _obey(self, view: View, now: float) -> list[Effect]:
+        """Does what the view says about this node itself."""
+        state = view.state(self._node)
+        if state in (LEFT, GONE) and not self._is_over:
+            self._is_over = True
+            gone = "the node was declared gone, and the others have given up what it holds; begin with an empty folder"
+            return [Leave(gone if state == GONE else "")]
+        self._epochs.is_closing = state == LEAVING and not view.has_place(self._node)
+        if self._epochs.is_closing and self.durable is not None:
+            heir = view.newest.stand_in(self._node)
+            if heir is not None:
+                return list(self._body.handle(HandOverRequested(heir), now))
+        return []
+
+    def _take_office(self, view: View) -> None:
+        if view.coordinator != self._node:
+            self._coordinator = None
+        elif self._coordinator is None:
+            self._coordinator = Coordinator(
+                self._node, durable=self.durable is not None, absent_ms=self._settings.absent_ms
+            )
+
+    def _answer_stale(self) -> list[Effect]:
+        """Shows those who speak in epochs that are over what has become of the network."""
+        senders = tuple(sorted(self._epochs.stale))
+        self._epochs.stale.clear()
+        return [] if self.view is None else [SendMessage(Issue(self.view), senders)]
+
+    def _progress(self, number: int) -> Progress:
+        return progress_of(
+            self._epochs,
+            self.durable,
+            self.view,
+            number=number,
+            life=self._nonce,
+            missing=lambda newest: len(self._epochs.contacts_in(newest) - self._found),
+            ended=self._ended,
+            wards=self._ward_holdings,
+        )
+
+    def _holdings(self) -> Holdings:
+        return holdings_of(self.durable)
+
+    # -- the coordinator ---------------------------------------------------------------------------------
+
+    def _coordinate(self, now: float) -> list[Effect]:
+        """Asks whoever has not answered in this round, and issues what follows from the answers."""
+        view = self.view
+        if self._coordinator is None or view is None or self._written is not None:
+            return []
+        if not self._coordinator.is_busy(view):
+            return []
+        self._coordinator.note(self._node, self._progress(self._coordinator.round))
+        changed = self._coordinator.next_view(view, now)
+        if changed is None:
+            return []
+        effects: list[Effect] = []
+        for member in changed.members:
+            if member.state != view.state(member.node):
+                effects.append(announce(member))
+        return [*effects, *self._issue(changed, now)]
+
+    def _spread(self, view: View, before: View | None, now: float) -> list[Effect]:
+        """Shows a view to all it concerns; those who are to answer are asked in the same breath."""
+        others = {each.node for each in view.members if each.is_expected or before is None or before.state(each.node)}
+        others -= self._ended | {self._node}
+        asked = [] if self._coordinator is None else [n for n in self._coordinator.unasked(view, now) if n in others]
+        effects: list[Effect] = []
+        if asked and self._coordinator is not None:
+            effects.append(SendMessage(Issue(view, self._coordinator.round), tuple(asked)))
+        if rest := tuple(sorted(others.difference(asked))):
+            effects.append(SendMessage(Issue(view), rest))
+        return effects
+
+    # -- what this node wants ----------------------------------------------------------------------------
+
+    def _is_busy(self, now: float) -> bool:
+        if self._is_over:
+            return False
+        view = self.view
+        if view is None or view.state(self._node) not in (PRESENT, LEAVING) or self._wants_something(view):
+            return True
+        if self._coordinator is not None and self._coordinator.is_busy(view):
+            return True
+        if view.state(self._node) == LEAVING:
+            return True
+        return bool(self._missing(view)) or (bool(self._watched) and self._found.isdisjoint(self._watched))
+
+    def _is_alone(self, now: float) -> bool:
+        """Whether for some time none of those could be reached that should be."""
+        if not self._watched or not self._found.isdisjoint(self._watched):
+            self._alone_ms = now
+        return now - self._alone_ms >= self._settings.absent_ms
+
+    def _anybody(self, view: View) -> NodeId:
+        """A member, another one each time, who may know what has become of the network."""
+        others = [each.node for each in view.members if each.is_expected and each.node != self._node]
+        self._asked += 1
+        return others[self._asked % len(others)] if others else view.coordinator
+
+    def _wants_something(self, view: View) -> bool:
+        return self._wants_to_leave or bool(self._wants_forgotten) or self._wants_applied is not None
+
+    def _missing(self, view: View) -> tuple[NodeId, ...]:
+        """Members that should be reached, and are not."""
+        lost = sorted(self._watched - self._found)
+        return tuple(node for node in lost if view.state(node) in (PRESENT, LEAVING) and node != view.coordinator)
+
+    def _tick(self, now: float) -> list[Effect]:
+        """Says again what has not counted yet."""
+        view, node = self.view, self._node
+        if self._is_over:
+            return []
+        state = "" if view is None else view.state(node)
+        to = self._contacts[:1] if view is None or not state else (view.coordinator,)
+        effects: list[Effect] = []
+        if state == ABSENT and self._coordinator is not None and view is not None:
+            self._coordinator.join(view, self._member)
+        elif state in ("", ABSENT) and to:
+            effects.append(SendMessage(AskToJoin(self._member), to))
+        elif view is not None and self._is_alone(now):
+            effects.append(SendMessage(AskToJoin(self._member), (self._anybody(view),)))
+        if view is None or not state:
+            return effects
+        if state == LEAVING:
+            effects += self._obey(view, now)
+        effects += [*self._say_wants(view, now), *self._complain()]
+        if self._coordinator is not None and self._coordinator.is_busy(view):
+            waiting = [other for other in self._coordinator.unasked(view, now) if other != node]
+            if waiting:
+                effects.append(SendMessage(Issue(view, self._coordinator.round), tuple(waiting)))
+            effects += self._coordinate(now)
+        return effects
+
+    def _say_wants(self, view: View, now: float) -> list[Effect]:
+        """Asks the coordinator, or itself as such, for what persons asked this node for."""
+        self._wants_forgotten = {other for other in self._wants_forgotten if is_expected(view, other)}
+        self._wants_to_leave = self._wants_to_leave and view.state(self._node) in (PRESENT, ABSENT)
+        if view.coordinator in self._wants_forgotten:
+            return self._take_over(view, now)
+        wants: list[Message] = [AskToForget(other) for other in sorted(self._wants_forgotten)]
+        if self._wants_applied == view.newest.settings:
+            self._wants_applied = None
+        if self._wants_applied is not None:
+            wants.append(AskToApply(self._wants_applied))
+        if self._coordinator is None:
+            wants += [AskToLeave()] if self._wants_to_leave else []
+            return [SendMessage(want, (view.coordinator,)) for want in wants]
+        effects = [effect for want in wants for effect in self._hear(self._node, want, now)]
+        return [*effects, *(self._hand_over_office(view, now) if self._wants_to_leave else ())]
+
+    def _complain(self) -> list[Effect]:
+        view = self.view
+        missing = () if view is None else self._missing(view)
+        if not missing or view is None:
+            return []
+        if self._coordinator is not None:
+            for node in missing:
+                self._coordinator.miss(view, node)
+            return []
+        return [SendMessage(Miss(missing), (view.coordinator,))]
+
+    def _say_holdings(self) -> list[Effect]:
+        """Lets the guardian know now and then what only this node has, should it never come back."""
+        held = self._holdings()
+        if self._guardian is None or held == self._reported:
+            return []
+        self._reported = held
+        return [SendMessage(self._progress(0), (self._guardian,))]
+
+    def _ask_to_leave(self, now: float) -> list[Effect]:
+        view = self.view
+        if view is None or not any(each.is_expected and each.node != self._node for each in view.members):
+            if is_empty(self.durable):
+                self._is_over = True
+                return [Leave()]
+            return [Refuse(LEAVE, "this is the last node of its network, and nobody could take over what it holds")]
+        self._wants_to_leave = True
+        return self._tick(now)
+
+    def _hand_over_office(self, view: View, now: float) -> list[Effect]:
+        """A coordinator that leaves makes another one first, which it can reach, and then asks that."""
+        able = self._found - self._wants_forgotten
+        successor = next((each.node for each in view.members if each.state == PRESENT and each.node in able), None)
+        if successor is None or self._written is not None or self._has_handed_over:
+            return []
+        self._has_handed_over = True  # once: two that both want to leave would pass it to and fro
+        return self._issue(msgspec.structs.replace(view, version=view.version + 1, coordinator=successor), now)
+
+    def _forget(self, peer: NodeId, now: float) -> list[Effect]:
+        """A person, or a farewell, says that a node does not come back."""
+        view = self.view
+        if view is None or not is_expected(view, peer) or peer == self._node:
+            return []
+        self._wants_forgotten.add(peer)
+        self._heard_from.clear()
+        return self._tick(now)
+
+    def _take_over(self, view: View, now: float) -> list[Effect]:
+        """Takes the office of a coordinator that is gone, with the latest view that most of the others know."""
+        others = [each.node for each in view.members if each.is_expected and each.node not in self._wants_forgotten]
+        asked = tuple(node for node in others if node not in self._heard_from and node != self._node)
+        if 2 * (len(others) - len(asked)) <= len(others) or self._written is not None:
+            return [SendMessage(AskToForget(view.coordinator), asked)] if asked else []
+        version = ((view.version >> _TERM) + 1) << _TERM
+        return self._issue(msgspec.structs.replace(view, version=version, coordinator=self._node), now)
+
+    def _answer(self, sender: NodeId, message: Message, now: float) -> list[Effect]:
+        return self._hear(sender, message, now) if sender == self._node else [SendMessage(message, (sender,))]
+
+    def _decline(self, what: str, reason: str) -> list[Effect]:
+        if what == APPLY:
+            self._wants_applied = None
+            return [Refuse(APPLY, reason)]
+        if self.view is not None and self.view.state(self._node) == PRESENT:
+            return []
+        self._is_over = True
+        return [Leave(f"the network does not let this node {what}: {reason}")]
+
+    # -- peers -------------------------------------------------------------------------------------------
+
+    def _find(self, peer: NodeId, stimulus: Stimulus, now: float) -> list[Effect]:
+        self._found.add(peer)
+        effects = [*self._body.handle(stimulus, now), *self._choose_guardian(now)]
+        if self.view is not None and self.view.version > 1:
+            effects.append(SendMessage(Issue(self.view), (peer,)))
+        return effects
+
+    def _watch(self) -> list[Effect]:
+        """Watches whom this node must reach, and nobody else."""
+        wanted = set(self._epochs.contacts())
+        if self._guardian is not None:
+            wanted.add(self._guardian)
+        fresh, old = sorted(wanted - self._watched), sorted(self._watched - wanted)
+        self._watched = wanted
+        self._found -= set(old)
+        return [*(Watch(node) for node in fresh), *(Unwatch(node) for node in old)]
+
+    def _choose_guardian(self, now: float) -> list[Effect]:
+        """Has another node guard this one if the last one cannot; whoever stands in for it, if somebody does."""
+        view = self.view
+        if self.durable is None or view is None:
+            return []
+        stand_in = view.newest.stand_in(self._node)
+        near = sorted(self._epochs.contacts_in(view.newest.number) or self._epochs.contacts_in(view.used))
+        able = [node for node in near if node in self._found and view.state(node) == PRESENT]
+        chosen = stand_in if stand_in is not None else self._guardian if self._guardian in able else None
+        chosen = able[0] if chosen is None and able else chosen
+        if chosen == self._guardian:
+            return []
+        self._guardian = chosen
+        return [*self._watch(), *self._body.handle(GuardianChosen(chosen), now)]
+
+    # -- facts -------------------------------------------------------------------------------------------
+
+    can_leave = True
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the node is a member for which there is a place, or somebody who stands in for it."""
+        view = self.view
+        used = None if view is None else view.epoch(view.used)
+        return used is not None and (self._node in used.nodes or used.stand_in(self._node) is not None)
+
+    def way_of(self, event: Event) -> str | None:
+        return self._body.way_of(event)
+
+    def state(self) -> Mapping[str, Any]:
+        """The facts of the body, and the view: its version, coordinator and members."""
+        facts = dict(self._body.state())
+        if self.view is None:
+            return {**facts, "members": [], "ready": False}
+        members = [facts_of(member, self.view) for member in self.view.members]
+        if self.view.state(self._node) == LEAVING:
+            facts["leaving"] = leaving_words(self.view, self._node, self.names, self._holdings())
+        facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
+        facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
+        facts["planning"] = self._wants_applied not in (None, self.view.newest.settings)
+        return {**facts, "version": self.view.version, "members": members, "ready": self.is_ready}
+
+
+_VIEW = frozenset(VIEW_MESSAGES)

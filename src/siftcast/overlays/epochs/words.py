@@ -1,0 +1,42 @@
+"""What people are shown of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from siftcast.overlays.contract import NodeId, Report
+from siftcast.overlays.epochs.view import Holdings, Member, View
+
+
+def announce(member: Member) -> Report:
+    """That a member is something else than before."""
+    facts: dict[str, str | int | float] = {"member": member.name, "identity": member.node}
+    if member.held is not None:
+        held = member.held
+        facts |= {"subscriptions": held.subscriptions, "events": held.events, "messages": held.messages}
+    return Report(f"member is {member.state}", facts)
+
+
+def facts_of(member: Member, view: View) -> dict[str, Any]:
+    """A member; what it is not is left out."""
+    facts: dict[str, Any] = {"identity": member.node, "name": member.name, "state": member.state}
+    if member.node == view.coordinator:
+        facts["role"] = "coordinator"
+    elif member.edge:
+        facts["role"] = "edge"
+    if member.region:
+        facts["region"] = member.region
+    if member.held is not None:
+        held = member.held
+        facts["held"] = f"{held.subscriptions} durable subscriptions, {held.events} events, {held.messages} messages"
+    return facts
+
+
+def leaving_words(view: View, node: NodeId, names: Mapping[NodeId, str], held: Holdings) -> str:
+    """How far a node is that leaves."""
+    if view.has_place(node):
+        return f"the others plan without it; {len(view.epochs)} plans are open"
+    heir = view.newest.stand_in(node)
+    to = "nobody" if heir is None else f"'{names.get(heir, heir)}'"
+    return f"its durable subscriptions go to {to}; {held.messages} messages are on their way"

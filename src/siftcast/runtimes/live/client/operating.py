@@ -1,0 +1,80 @@
+"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from siftcast.runtimes.live.client.bus import Bus
+from siftcast.runtimes.live.errors import LEFT
+from siftcast.runtimes.live.wire.frames import Description, Operate
+
+_LOOK_S = 0.2
+Rows = list[dict[str, Any]]
+
+
+async def members_of(bus: Bus) -> Rows:
+    """The members of the network, as the node sees them."""
+    rows: Rows = (await bus.describe())["members"]
+    return rows
+
+
+async def members_of_all(bus: Bus) -> tuple[dict[str, Rows], list[str]]:
+    """The members as each node sees them, by the name of that node, and the nodes that did not answer."""
+    facts = await bus._inquire("members", b"")
+    return {answer["node"]: answer["members"] for answer in facts["answers"]}, facts["silent"]
+
+
+async def leave(bus: Bus, progress: Callable[[Mapping[str, Any]], None]) -> None:
+    """Has the node leave its network, and waits until it has; `progress` is given its state meanwhile."""
+    link = await bus._present()
+    closed = asyncio.ensure_future(link.closed())
+    try:
+        await link.request(lambda number: Operate(number, "leave"))
+        while not (await asyncio.wait((closed,), timeout=_LOOK_S))[0]:
+            answer = asyncio.ensure_future(bus.describe())
+            await asyncio.wait((closed, answer), return_when=asyncio.FIRST_COMPLETED)
+            if answer.done() and answer.exception() is None:
+                progress(answer.result()["state"])
+            answer.cancel()
+            await asyncio.gather(answer, return_exceptions=True)
+    except Exception:
+        if not closed.done() or LEFT not in str(closed.result()):
+            raise
+    finally:
+        closed.cancel()
+    if closed.done() and not closed.cancelled() and LEFT not in str(closed.result()):
+        raise closed.result()
+
+
+async def forget(bus: Bus, node: str, progress: Callable[[Mapping[str, Any]], None]) -> Rows:
+    """Declares a node gone, by name or identity, and waits until it is; returns what is reported about it.
+
+    `progress` is given the member as it is meanwhile.
+    """
+    link = await bus._present()
+    answer: Description = await link.request(lambda number: Operate(number, "forget", node))
+    reports: Rows = answer.facts["reports"]
+    while waits := [row for row in await members_of(bus) if node in (row["name"], str(row["identity"]))]:
+        if all(row["state"] in ("gone", "left", "known") for row in waits):
+            break
+        progress(waits[0])
+        await asyncio.sleep(_LOOK_S)
+    held = [{"what": "held by it alone", "is": row["held"]} for row in waits if row.get("held")]
+    return [*reports, *held]
+
+
+async def apply(bus: Bus, text: str, progress: Callable[[Mapping[str, Any]], None]) -> int:
+    """Has the network planned by another configuration, and waits until it is; returns the number of the plan."""
+    link = await bus._present()
+    before = (await bus.describe())["state"]["epoch"]
+    await link.request(lambda number: Operate(number, "apply", text))
+    while True:
+        state = (await bus.describe())["state"]
+        if state["epoch"] > before and len(state["epochs"]) == 1:
+            return int(state["epoch"])
+        if not state["planning"] and state["epochs"] == [before]:
+            return int(before)
+        progress(state)
+        await asyncio.sleep(_LOOK_S)

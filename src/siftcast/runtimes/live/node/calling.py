@@ -1,0 +1,221 @@
+"""Calling other nodes, and again until they answer.
+
+A node is called while somebody wants it (`wanted`): it is watched, or something waits to be sent to it. Between two
+calls there is a wait that doubles from 50 ms to 5 s, with jitter so that a whole network does not call a node that came
+back at the same moment. The address is looked up for each call, because it may have changed meanwhile.
+
+Either of two nodes may call, so both may at once. Then the call of the one with the larger identity is kept:
+
+    the smaller one     takes the call, and gives up its own
+    the larger one      lets the call wait until its own was answered, and then turns it away; if its own came to
+                        nothing, say because it knows an old address, it takes the call
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol
+
+from siftcast.overlays.contract import NodeId
+from siftcast.runtimes.live.errors import FrameError, LiveError, NetworkMismatch, VersionError
+from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.rivals import CALLED_AT_ONCE
+from siftcast.runtimes.live.wire.addresses import is_loopback, parse_address
+from siftcast.runtimes.live.wire.connection import Connection, Handler
+from siftcast.runtimes.live.wire.frames import OLDEST, VERSION, Failure, Frame, Heartbeat, Hello, Welcome, spoken
+from siftcast.runtimes.live.wire.tls import Dial, check_certified, dial_tcp
+
+_WAIT_MIN_S, _WAIT_MAX_S = 0.05, 5.0
+
+
+class Line(Protocol):
+    """How a node talks to whomever: its connections, and what it says about itself."""
+
+    token: str
+    tls: ssl.SSLContext | None
+
+    def connection(self, handle: Callable[[Connection], Handler]) -> Connection: ...
+
+    def admit(self, hello: Hello, connection: Connection) -> Any: ...
+
+    def welcome(self, hello: Hello) -> Welcome: ...
+
+    def address(self) -> str: ...
+
+    def advertised(self) -> str: ...
+
+
+def dial_node(line: Line, address: str) -> Dial:
+    """How to call a node; raises LiveError if this node must not, and ValueError if it is no address."""
+    host, port = parse_address(address)
+    if line.token and line.tls is None and not is_loopback(host):
+        raise LiveError(f"this node's token would travel to {host} readable; name a certificate and its key in [tls]")
+    return dial_tcp(host, port, line.tls)
+
+
+class Calls:
+    """The calls of a node."""
+
+    def __init__(
+        self,
+        book: AddressBook,
+        line: Line,
+        *,
+        hello: Callable[[NodeId], Hello],
+        wanted: Callable[[NodeId], bool],
+        on_welcome: Callable[[Connection, NodeId, Welcome], None],
+        on_failed: Callable[[NodeId], None],
+        log: Logger,
+        random: Random,
+    ) -> None:
+        self.book = book
+        self.hello = hello
+        self.on_welcome = on_welcome
+        self._line = line
+        self._wanted = wanted
+        self._on_failed = on_failed
+        self._log = log
+        self._random = random
+        self._loop = asyncio.get_running_loop()
+        self._tasks: dict[NodeId, asyncio.Task[None]] = {}
+        self._open: dict[NodeId, Call] = {}
+
+    def call(self, number: NodeId, *, later: bool = False) -> None:
+        """Calls a node until it answers or nobody wants it any more; `later` after the shortest wait."""
+        if number not in self._tasks:
+            self._tasks[number] = self._loop.create_task(self._call(number, later))
+
+    def unanswered(self, number: NodeId) -> Call | None:
+        """The call to a node that has heard this node's Hello and has not answered yet."""
+        call = self._open.get(number)
+        return call if call is not None and call.is_heard and not call.outcome.done() else None
+
+    async def stop(self) -> None:
+        """Calls nobody any more."""
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def connection(self, call: Call) -> Connection:
+        """A connection for a call."""
+        return self._line.connection(lambda _: call)
+
+    async def _call(self, number: NodeId, later: bool) -> None:
+        wait_s, told = _WAIT_MIN_S, ""
+        try:
+            if later:
+                await self._pause(wait_s)
+                wait_s *= 2
+            while self._wanted(number):
+                reason = await self._try(number)
+                if not reason:
+                    wait_s, told = _WAIT_MIN_S, ""
+                    continue
+                if reason not in (told, CALLED_AT_ONCE) and self._wanted(number):
+                    told, address = reason, self.book.address(number)
+                    self._log.warning("peer not reached", peer=self.book.name(number), address=address, reason=reason)
+                self._on_failed(number)
+                if self._wanted(number):
+                    await self._pause(wait_s)
+                    wait_s = min(2 * wait_s, _WAIT_MAX_S)
+        finally:
+            del self._tasks[number]
+
+    async def _pause(self, wait_s: float) -> None:
+        await asyncio.sleep(wait_s * (0.5 + self._random.random()))
+
+    async def _try(self, number: NodeId) -> str:
+        """Calls once; says why it came to nothing, or nothing."""
+        address = self.book.address(number)
+        if not address:
+            return "nobody has said where it can be called"
+        call = self._open[number] = Call(self, number, self._loop.create_future())
+        try:
+            await dial_node(self._line, address)(call.connect)
+            return await call.outcome
+        except (LiveError, ValueError) as error:  # a host may be no name that could be looked up
+            return str(error)
+        except OSError as error:
+            return error.strerror or str(error)
+        except asyncio.CancelledError:
+            call.give_up()
+            raise
+        finally:
+            if self._open.get(number) is call:
+                del self._open[number]
+
+
+class Call:
+    """A call to a node: the end that called, until the other has said Welcome."""
+
+    def __init__(self, calls: Calls, number: NodeId, outcome: asyncio.Future[str]) -> None:
+        self.name = calls.book.name(number)
+        self.outcome = outcome
+        """Empty once the connection stands, or why it does not."""
+        self.is_heard = False
+        self._calls = calls
+        self._number = number
+        self._connection: Connection | None = None
+
+    def connect(self) -> Connection:
+        """The connection to be made; says who is calling."""
+        self._connection = self._calls.connection(self)
+        self._connection.send(self._calls.hello(self._number))
+        return self._connection
+
+    def give_up(self) -> None:
+        """Hangs up, because the other node has called, too, or nobody wants it any more."""
+        if self._connection is not None:
+            self._connection.close(CALLED_AT_ONCE)
+        self._end(CALLED_AT_ONCE)
+
+    def connection_opened(self) -> None:
+        self.is_heard = True
+
+    def frame_received(self, frame: Frame) -> None:
+        assert self._connection is not None
+        match frame:
+            case Welcome():
+                self._check(frame)
+                check_certified(self._connection.certificate, self._number)
+                self._calls.on_welcome(self._connection, self._number, frame)
+                self._end("")
+            case Failure(_, code, message):
+                if code == CALLED_AT_ONCE:
+                    self._end(code)
+                self._connection.close(f"{message} ({code})")
+            case Heartbeat():
+                pass
+            case _:
+                raise FrameError(f"a Welcome was expected, not {type(frame).__name__}")
+
+    def _check(self, welcome: Welcome) -> None:
+        assert self._connection is not None
+        if not OLDEST["node"] <= welcome.version <= VERSION:
+            raise VersionError(f"the other node speaks version {welcome.version}, this one {spoken('node')}")
+        is_listed = self._calls.book.is_listed(self._number)
+        if welcome.name != self.name and (is_listed or welcome.identity != self._number):
+            raise NetworkMismatch(
+                f"the node at {self._connection.address} is '{welcome.name}', not '{self.name}'; "
+                + ("are two addresses exchanged in [[overlay.nodes]]?" if is_listed else "it was there before")
+            )
+        if welcome.identity != self._number:
+            raise NetworkMismatch(
+                f"node '{self.name}' says that its identity is {welcome.identity}, and "
+                f"{'the list says' if is_listed else 'it was'} {self._number}; do two nodes have this name?"
+            )
+
+    def _end(self, outcome: str) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+    def connection_closed(self, reason: str) -> None:
+        self._end(reason or "closed")
+
+    def writing_resumed(self) -> None:
+        """Nothing waits for it."""

@@ -1,0 +1,72 @@
+"""How far away other nodes are: half the time that a heartbeat takes there and back.
+
+Two ask for it: the protocol (`MeasureDelay`), which is answered each time, with None if the node cannot be reached in
+time; and people (`siftcast members`), for whom the last measurement of each connection is remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from siftcast.overlays.contract import DelayMeasured, NodeId, Stimulus
+from siftcast.runtimes.live.wire.connection import Connection
+from siftcast.runtimes.live.wire.frames import Heartbeat
+
+
+class Echoes:
+    """Heartbeats that are on their way there and back."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Stimulus], object]) -> None:
+        self.delays_ms: dict[NodeId, float] = {}
+        """The last measurement of each node that is connected."""
+        self.wanted: dict[NodeId, int] = {}
+        """How many measurements wait for a node to be reached."""
+        self._loop = loop
+        self._tell = tell
+        self._asked: dict[int, tuple[NodeId, float, bool]] = {}
+        self._count = 0
+
+    def ask(self, number: NodeId, connection: Connection, *, for_protocol: bool = True) -> None:
+        """Sends a heartbeat that comes back."""
+        self._count += 1
+        self._asked[self._count] = number, self._loop.time(), for_protocol
+        connection.send(Heartbeat(self._count, echo=True))
+
+    def look(self, number: NodeId, connection: Connection) -> None:
+        """Measures for people, unless such a heartbeat is on its way already."""
+        if not any(asked == number and not told for asked, _, told in self._asked.values()):
+            self.ask(number, connection, for_protocol=False)
+
+    def want(self, number: NodeId, within_s: float) -> None:
+        """Measures a node once it is connected; if it is not by then, the answer is that nobody knows."""
+        self.wanted[number] = self.wanted.get(number, 0) + 1
+        self._loop.call_later(within_s, self._give_up, number)
+
+    def _give_up(self, number: NodeId) -> None:
+        for _ in range(self.wanted.pop(number, 0)):
+            self._tell(DelayMeasured(number, None))
+
+    def joined(self, number: NodeId, connection: Connection) -> None:
+        """A node is connected."""
+        for _ in range(self.wanted.pop(number, 0)):
+            self.ask(number, connection)
+        self.look(number, connection)
+
+    def answered(self, echo: int, number: NodeId) -> None:
+        """A heartbeat came back."""
+        asked = self._asked.pop(echo, None)
+        if asked is None or asked[0] != number:
+            return
+        self.delays_ms[number] = (self._loop.time() - asked[1]) * 1_000 / 2
+        if asked[2]:
+            self._tell(DelayMeasured(number, self.delays_ms[number]))
+
+    def lost(self, number: NodeId) -> None:
+        """A node is not connected any more."""
+        self.delays_ms.pop(number, None)
+        for echo, (asked, _, for_protocol) in tuple(self._asked.items()):
+            if asked == number:
+                del self._asked[echo]
+                if for_protocol:
+                    self._tell(DelayMeasured(number, None))

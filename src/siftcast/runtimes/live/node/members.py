@@ -1,0 +1,66 @@
+"""The nodes of a network as one of them sees them, for `siftcast members`.
+
+A protocol that keeps a list of members says so as the fact `members` of its state: dictionaries with `identity`, and
+with `state` and whatever else it knows. Otherwise the connections are all there is to tell. What the runtime knows, the
+name, the address and the delay, is added to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from siftcast.overlays.contract import NodeId
+from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.echoes import Echoes
+
+
+class Connections(Protocol):
+    """Who is there, and who should be."""
+
+    echoes: Echoes
+
+    @property
+    def connected(self) -> tuple[NodeId, ...]: ...
+
+    @property
+    def watched(self) -> frozenset[NodeId]: ...
+
+
+class Place(Protocol):
+    """Where this node is."""
+
+    def address(self) -> str: ...
+
+
+def list_members(
+    own: NodeId, state: Mapping[str, Any], peers: Connections, book: AddressBook, place: Place
+) -> list[dict[str, Any]]:
+    """All members, in the order of their names."""
+    connected = set(peers.connected)
+    names = book.names
+
+    def seen(node: NodeId) -> str:
+        if node == own:
+            return "this node"
+        if node in connected:
+            return "connected"
+        return "lost" if node in peers.watched else "known"
+
+    told = state.get("members")
+    if told is None:
+        rows = [{"identity": node} for node in sorted({own, *names, *connected})]
+    else:
+        rows = [dict(row) for row in told if isinstance(row, Mapping) and isinstance(row.get("identity"), int)]
+    members = [
+        {
+            "identity": row["identity"],
+            "name": names[row["identity"]],
+            "state": seen(row["identity"]),
+            "address": place.address() if row["identity"] == own else book.address(row["identity"]),
+            "delay_ms": peers.echoes.delays_ms.get(row["identity"]),
+            **row,
+        }
+        for row in rows
+    ]
+    return sorted(members, key=lambda row: (str(row["name"]), row["identity"]))

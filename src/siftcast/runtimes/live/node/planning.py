@@ -1,0 +1,82 @@
+"""How the nodes of a live network plan it, all of them alike, in each epoch.
+
+A plan is made from what the epoch says: its nodes in the order of their names, their regions, and its settings (the
+scheme's options, and the links that people wrote down). Where nobody has measured anything, nodes of one region are
+taken to be near, and all parts of the content to be wanted alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from siftcast.model import Schema
+from siftcast.overlays.contract import NodeId
+from siftcast.overlays.epochs.view import Epoch
+from siftcast.schemes import Ground, Scheme
+from siftcast.schemes.planned_node import Survey
+from siftcast.space import Tree
+
+_NEAR_MS, _FAR_MS = 1.0, 1_000.0
+_PLAN_SEED = 0  # all nodes must find the same plan
+
+
+class PlanSettings(msgspec.Struct, frozen=True):
+    """What a person chose about a network, beside its nodes."""
+
+    options: dict[str, Any] = {}
+    links: list[tuple[NodeId, NodeId]] = []
+
+    def encode(self) -> bytes:
+        """The settings of an epoch."""
+        return msgspec.msgpack.encode(self, order="sorted")
+
+    @classmethod
+    def decode(cls, data: bytes) -> PlanSettings:
+        """The settings behind those of an epoch."""
+        return msgspec.msgpack.decode(data, type=PlanSettings) if data else cls()
+
+
+def survey_of(chosen: Scheme[Any, Any], schema: Schema | None) -> Survey:
+    """What all nodes know about the network of an epoch."""
+
+    def survey(epoch: Epoch) -> tuple[Ground, Any]:
+        settings = PlanSettings.decode(epoch.settings)
+        ground = Ground(
+            np.array(latencies_ms(epoch.regions)),
+            np.random.default_rng(_PLAN_SEED),
+            schema=schema,
+            tree=_tree(settings.links, epoch.nodes),
+        )
+        return ground, chosen.configure(settings.options)
+
+    return survey
+
+
+def latencies_ms(named: Sequence[str]) -> list[list[float]]:
+    """How far nodes are from each other by their regions; without any, √n neighbours in the alphabet are a region."""
+    size = max(1, round(len(named) ** 0.5))
+    regions = named if any(named) else [str(place // size) for place in range(len(named))]
+    return [
+        [0.0 if here == there else _NEAR_MS if a == b else _FAR_MS for there, b in enumerate(regions)]
+        for here, a in enumerate(regions)
+    ]
+
+
+def _tree(links: Sequence[tuple[NodeId, NodeId]], nodes: Sequence[NodeId]) -> Tree | None:
+    """The links that people wrote down, as far as both ends are there; whoever is not joined by them is a leaf."""
+    if not links:
+        return None
+    places = {node: place for place, node in enumerate(nodes)}
+    edges = [(places[a], places[b]) for a, b in links if a in places and b in places]
+    part = list(range(len(nodes)))
+    for a, b in edges:
+        part = [part[a] if each == part[b] else each for each in part]
+    for place in range(1, len(nodes)):
+        if part[place] != part[0]:
+            edges.append((0, place))
+            part = [part[0] if each == part[place] else each for each in part]
+    return Tree(range(len(nodes)), edges)

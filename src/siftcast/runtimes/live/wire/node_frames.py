@@ -1,0 +1,88 @@
+"""What nodes say to each other, and to one that wants to join them.
+
+    joiner                         seed                          node
+      │ ── Hello(joiner) ──────────▶ │                             │
+      │ ◀────────── Invitation ───── │                             │   and hangs up; then, as a node:
+      │ ── Hello(node) ────────────▶ │ ◀─────────── Hello(node) ── │
+      │ ◀────────────── Welcome ──── │ ── Welcome ───────────────▶ │
+      │ ◀─────────── PeerMessage ──▶ │ ◀──────────── PeerMessage ─▶│   introducing whom it names
+      │ ── Unneeded ───────────────▶ │                             │   a connection that nobody watches ends
+      │ ── Farewell ───────────────▶ │                             │   it has left for good
+
+A `PeerMessage` without introductions is put together from parts (`peer_message_frame`), because events travel in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from siftcast.runtimes.live.wire.frame import Frame, Question
+from siftcast.runtimes.live.wire.framing import framed
+
+# An array of two: the kind, and the message.
+_PEER_MESSAGE: Final = bytes((0x92, 17))
+
+
+class Introduction(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Who a node is, what people call it and where it can be called.
+
+    `since` counts up from one start of that node to the next, so that of two addresses the newer one is known.
+    """
+
+    identity: int
+    name: str
+    address: str
+    since: int = 0
+
+
+class PeerMessage(Frame, frozen=True, gc=False, tag=17):
+    """A message of the scheme, as `overlays.wire_messages` has it, and the nodes that it introduces."""
+
+    message: msgspec.Raw
+    introductions: tuple[Introduction, ...] = ()
+
+
+class PeerQuestion(Frame, frozen=True, gc=False, tag=31):
+    """A node passes a question on; it wants the answers of all nodes beyond within `patience_ms`."""
+
+    id: str
+    question: Question
+    content: bytes
+    patience_ms: float
+
+
+class PeerAnswer(Frame, frozen=True, gc=False, tag=32):
+    """What a node and those beyond it answer."""
+
+    id: str
+    answers: list[dict[str, Any]]
+
+
+class Invitation(Frame, frozen=True, gc=False, tag=33):
+    """What a node must know to be one of a network: what all its nodes agree on, and who tells it."""
+
+    version: int
+    network: str
+    digest: str
+    scheme: str
+    options: dict[str, Any]
+    schema: str | None
+    durable: bool
+    identity: int
+    name: str
+    heartbeat_ms: float
+
+
+class Farewell(Frame, frozen=True, gc=False, tag=34):
+    """The node has left the network for good."""
+
+
+class Unneeded(Frame, frozen=True, gc=False, tag=35):
+    """The node has had no use for this connection for a while; the other end closes it, if it has none either."""
+
+
+def peer_message_frame(message: bytes) -> bytes:
+    """A `PeerMessage` that introduces nobody, put together from parts."""
+    return framed(b"".join((_PEER_MESSAGE, message)))

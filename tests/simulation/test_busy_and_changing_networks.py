@@ -1,0 +1,219 @@
+"""Scenarios in which servers come and go by rates, take their time, advertise, and subscribers cannot wait for ever."""
+
+import numpy as np
+import pytest
+
+from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.contract import Deliver, PublishRequested, SendMessage, Spent
+from siftcast.overlays.trace import Trace
+from siftcast.runtimes.sim import (
+    Costs,
+    Faults,
+    QueueingSimulation,
+    ScenarioError,
+    UniformNetwork,
+    execute,
+    judge,
+    parse_scenario,
+    prepare,
+)
+from siftcast.runtimes.sim.advertising import ranges_of
+from siftcast.runtimes.sim.checkers import delay_bounds
+from siftcast.runtimes.sim.churn import absent_servers, draw_churn
+from siftcast.runtimes.sim.scenario import ChurnSpec
+from tests.simulation.test_scenarios import SMALL
+from tests.simulation.test_simulation import Note, Scripted, event
+
+CALM = SMALL.partition("[[schedule]]")[0] + "[checks]\nsettle_ms = 30\n"
+
+
+def run(text, seed=1):
+    return execute(prepare(parse_scenario(text, "small.toml"), seed))
+
+
+def line_of(verdict, name):
+    return next(line for line in verdict.lines if line.name == name)
+
+
+# -- churn ----------------------------------------------------------------------------------------------
+
+
+def churn(until_ms=100_000.0, servers=50, named=(), seed=1, **spec):
+    return draw_churn(ChurnSpec(**spec), servers, named, until_ms, np.random.default_rng(seed))
+
+
+def test_rates_are_kept_on_average_and_the_seed_decides_when():
+    steps = churn(crashes_per_s=2.0, down_ms=50.0)
+    crashes = [step.at_ms for step in steps if step.do == "crash"]
+    assert 160 < len(crashes) < 240
+    assert steps == churn(crashes_per_s=2.0, down_ms=50.0) != churn(crashes_per_s=2.0, down_ms=50.0, seed=2)
+
+
+def test_only_servers_that_run_crash_or_leave_and_only_absent_ones_arrive():
+    named, absent = {1, 2}, {40, 41, 42}
+    steps = churn(
+        named=named, absent=sorted(absent), arrivals_per_s=1.0, departures_per_s=0.2, crashes_per_s=1.0, down_ms=500.0
+    )
+    running = set(range(50)) - absent
+    for step in steps:
+        if step.do in ("join", "restart"):
+            running.add(step.node)
+        else:
+            running.remove(step.node)
+    assert [step.at_ms for step in steps] == sorted(step.at_ms for step in steps)
+    assert {step.node for step in steps if step.do == "join"} == absent
+    assert not named & {step.node for step in steps}
+    assert {step.do for step in steps} == {"join", "leave", "crash", "restart"}
+
+
+def test_a_crash_that_has_no_end_is_none_of_a_restart_and_so_many_last_servers_are_absent():
+    assert {step.do for step in churn(crashes_per_s=0.1)} == {"crash"}
+    assert absent_servers(ChurnSpec(absent=3), 10) == (7, 8, 9)
+
+
+@pytest.mark.parametrize("scheme", ["filter-based", "broadcast"])
+def test_servers_that_arrive_late_are_served_and_deliveries_are_never_doubled(scheme):
+    churned = "[churn]\nabsent = 3\narrivals_per_s = 40\ncrashes_per_s = 10\ndown_ms = 30\n"
+    done = run(CALM.replace('"filter-based"', f'"{scheme}"').replace("interval_ms = 5", "interval_ms = 20") + churned)
+    verdict = judge(done)
+    assert {"join", "crash"} <= {step.do for step in done.steps}
+    assert (verdict.deliveries.duplicate, verdict.deliveries.wrong) == (0, 0)
+    late = {step.node for step in done.steps if step.do == "join"}
+    assert late & set(done.simulation.trace.delivery_table()["node"].to_pylist())
+
+
+def test_a_schedule_may_let_an_absent_server_join_and_nobody_else():
+    text = CALM + "[churn]\nabsent = [4]\n[[schedule]]\nat_ms = 10\ndo = 'join'\nnode = {}\n"
+    assert run(text.format(4)).simulation.protocols.keys() == set(range(12))
+    with pytest.raises(ScenarioError, match="server 5 runs and cannot join"):
+        run(text.format(5))
+    with pytest.raises(ScenarioError, match="there is no server 12"):
+        run(CALM + "[churn]\nabsent = [12]\n")
+
+
+# -- costs ----------------------------------------------------------------------------------------------
+
+
+def busy(costs, react, **options):
+    log: list = []
+    sim = QueueingSimulation(
+        range(2), lambda node: Scripted(node, react, log), UniformNetwork(1.0), costs=costs, **options
+    )
+    return sim, log
+
+
+def work(node, stimulus):
+    if isinstance(stimulus, PublishRequested):
+        return [Spent(2, 3), SendMessage(Note(1), (1,))]
+    return [Deliver(Event({}, id="x"), ["s"])] if not node and stimulus is None else None
+
+
+def test_what_comes_while_a_node_is_busy_waits_its_turn():
+    sim, _ = busy(Costs(message_ms=1.0, match_ms=4.0, lookup_ms=0.5), work)  # a publication takes 10.5 ms
+    for number, at_ms in enumerate((0.0, 2.0, 30.0)):
+        sim.publish(0, event(number), at_ms=at_ms)
+    rows = sim.run().record_table().to_pylist()
+    times = {
+        kind: [row["time_ms"] for row in rows if row["kind"] == kind] for kind in ("published", "sent", "received")
+    }
+    assert times == {"published": [0.0, 10.5, 30.0], "sent": [10.5, 21.0, 40.5], "received": [11.5, 22.0, 41.5]}
+    assert sim.waits_ms == [0.0, 8.5, 0.0, 0.0, 0.0, 0.0]
+    assert sim.busy_ms == {0: 31.5, 1: 3.0}
+    assert sim.utilisation().tolist() == pytest.approx([31.5 / 42.5, 3.0 / 42.5])
+
+
+def test_without_costs_nothing_changes():
+    free, _ = busy(Costs(), work)
+    free.publish(0, event())
+    assert [row["time_ms"] for row in free.run().record_table().to_pylist()] == [0.0, 0.0, 1.0]
+    assert free.waits_ms == [0.0, 0.0]
+
+
+def test_what_waits_at_a_node_that_crashes_is_dropped():
+    sim, _ = busy(Costs(message_ms=100.0), work, faults=Faults(detect_ms=5))
+    sim.at(0.0, 0, PublishRequested(event(0)))
+    sim.at(1.0, 0, PublishRequested(event(1)))
+    sim.crash(0, at_ms=50)
+    sim.restart(0, at_ms=60)
+    sim.publish(0, event(2), at_ms=70)
+    kinds = [(row["kind"], row["event"]) for row in sim.run().record_table().to_pylist()]
+    assert kinds[:3] == [("published", "e0"), ("crashed", None), ("missed", "e1")]
+    assert kinds[4:] == [("published", "e2"), ("sent", "n1"), ("received", "n1")]
+
+
+def test_a_verdict_bounds_queueing_and_utilisation():
+    slow = CALM + "queueing_ms_max = 1\nutilisation_max = 0.9\n[costs]\nmessage_ms = 3.0\n"
+    verdict = judge(run(slow))
+    assert line_of(verdict, "queueing delay, ms").ok is False
+    assert line_of(verdict, "utilisation").ok is True
+    assert verdict.deliveries.missing == 0
+
+
+def test_costs_are_times():
+    with pytest.raises(ValueError, match="match_ms must be a time"):
+        Costs(match_ms=-1.0)
+
+
+# -- bounds on delay ------------------------------------------------------------------------------------
+
+
+def test_deliveries_after_the_bound_of_their_subscription_are_late():
+    verdicts = [judge(run(CALM.replace("interval_ms = 5", f"interval_ms = 5\ndelay_ms_max = {bound}"))) for bound in
+                ("[0.5, 30]", "10000", "0.001")]  # fmt: skip
+    assert [line_of(verdict, "late by their own bound").ok for verdict in verdicts] == [False, True, False]
+    assert [line.name for line in verdicts[1].lines if line.ok is False] == []
+
+
+def test_bounds_are_saved_with_the_trace_and_those_without_are_not_judged(tmp_path):
+    trace = Trace(subscriptions={
+        "a": Subscription("a", Filter.parse("TRUE"), delay_ms_max=5.0), "b": Subscription("b", Filter.parse("TRUE")),
+    })  # fmt: skip
+    trace.records.append((1.0, "published", 0, None, None, "e", 0, 0, 0))
+    trace.events["e"] = Event({}, id="e")
+    trace.deliveries += [(4.0, 0, "e", ["a", "b"]), (9.0, 1, "e", ["a", "b"])]
+    trace.save(tmp_path)
+    for each in (trace, Trace.load(tmp_path)):
+        found = delay_bounds(each)
+        assert (found.judged, found.late, found.worst_ms) == (2, 1, 3.0)
+
+
+def test_bounds_must_be_one_or_a_range():
+    for bounds in ("[1, 2, 3]", "[2, 1]"):
+        with pytest.raises(ScenarioError, match="one bound, or the shortest and the longest"):
+            run(CALM.replace("interval_ms = 5", f"interval_ms = 5\ndelay_ms_max = {bounds}"))
+
+
+# -- advertisements -------------------------------------------------------------------------------------
+
+
+def test_ranges_hold_all_that_is_published_and_little_else():
+    events = [Event({"a": 1, "s": "x", "n": 2}), Event({"a": 7, "s": "it's"}), Event({"a": -2.5, "s": "x", "n": 1})]
+    wanted = ranges_of(events)
+    assert all(wanted.matches(each) for each in events)
+    assert not any(wanted.matches(each) for each in ({"a": 8, "s": "x"}, {"a": 1, "s": "y"}))
+    assert str(ranges_of([Event({"a": None, "b": True}), Event({})])) == "TRUE"
+
+
+ADVERTISING = CALM.replace('name = "filter-based"', 'name = "filter-based"\n[scheme.options]\nadvertisements = true')
+
+
+def test_ranges_make_tables_smaller_and_lose_nothing():
+    said, everything = (
+        run(ADVERTISING.replace("interval_ms = 5", f"interval_ms = 5\nadvertise = '{each}'"))
+        for each in ("ranges", "everything")
+    )
+    assert judge(said).ok
+    assert judge(everything).ok
+    assert sum(said.state_after_subscribing) < sum(everything.state_after_subscribing)
+
+
+def test_a_scenario_says_what_a_server_advertises_and_its_events_must_match():
+    wide = "[[advertisements]]\nserver = {}\nfilter = '{}'\n"
+    server = next(iter(run(ADVERTISING).advertised))
+    done = run(ADVERTISING + wide.format(server, "value >= 0"))
+    assert [str(item.filter) for item in done.advertised[server]] == ["value >= 0"]
+    assert judge(done).ok
+    with pytest.raises(ScenarioError, match=rf"of server {server} matches nothing that the server advertises"):
+        run(ADVERTISING + wide.format(server, "value > 1000"))
+    with pytest.raises(ScenarioError, match=r"advertisements\[0\]"):
+        run(ADVERTISING + wide.format(server, "value >"))
