@@ -1,10 +1,11 @@
 """Eight processes on loopback deliver what the simulator delivers, with the same protocol objects; and nodes come back.
 
-A network is quiet when as many messages were received as sent, twice in a row; tests wait for that and never for a
-while.
+A network is quiet when as many messages were received as sent, twice in a row, and no disk is busy; tests wait for that
+and never for a while.
 """
 
 import asyncio
+import sys
 from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -175,3 +176,17 @@ def test_nodes_of_different_networks_do_not_mix(tmp_path: Path) -> None:
         while "same [overlay] table" not in network.log_of("n1"):
             assert not network.ended
         assert network.describe("n0")["missing"] == ["n1"]
+
+
+def test_a_network_is_quiet_only_when_what_waits_for_a_disk_is_known_to_all(tmp_path: Path) -> None:
+    program = (sys.executable, "-m", "tests.live.slow_disk")
+    with LocalNetwork(tmp_path, 2, "filter-based", more='data = "data-{name}"', program=program) as network:
+        network.await_joined()
+
+        async def subscribe() -> None:
+            async with siftcast.connect(network.urls["n1"]) as bus, bus.subscribe("value >= 0", durable="d"):
+                pass
+
+        run(subscribe())
+        facts = network.await_quiet()
+        assert facts["n0"]["state"]["entries"] == 1  # made known by n1 once its guardian had written it down

@@ -163,10 +163,11 @@ class LocalNetwork:
         run(all_joined())
 
     def await_quiet(self, timeout_s: float = 60.0) -> dict[str, dict[str, Any]]:
-        """Waits until no message is under way between nodes; returns what the nodes say about themselves.
+        """Waits until nodes have no more to say to each other; returns what they say about themselves.
 
-        That is so when twice in a row all nodes together have sent as many messages as they have received, and none
-        in between: a message that was under way at the first look would have been received by the second.
+        That is so when twice in a row all nodes together have sent as many messages as they have received, none in
+        between, and no node waits for its disk: a message that was on its way at the first look would have been
+        received by the second, and one that follows from a write is sent when the disk has answered.
         """
 
         async def look(buses: list[Bus]) -> dict[str, dict[str, Any]]:
@@ -180,9 +181,10 @@ class LocalNetwork:
                 while True:
                     facts = await look(buses)
                     sent, received = (sum(each[name] for each in facts.values()) for name in ("sent", "received"))
-                    if sent == received == before:
+                    is_still = sent == received and not any(each["writing"] for each in facts.values())
+                    if is_still and received == before:
                         return facts
-                    before = received if sent == received else None
+                    before = received if is_still else None
                     await asyncio.sleep(0.01)
 
         async def in_time() -> dict[str, dict[str, Any]]:

@@ -32,6 +32,7 @@ from siftcast.overlays.contract import (
     MeasureDelay,
     Persist,
     PersistAll,
+    Persisted,
     PersistFailed,
     Refuse,
     Report,
@@ -50,6 +51,7 @@ from siftcast.runtimes.live.node.durable_clients import DurableClients
 from siftcast.runtimes.live.node.peers import Peers, Tell
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.storage.memory_store import Keeper
+from siftcast.runtimes.live.storage.store import Reported
 
 _LATE_S = 1.0
 _NO_STORE = "the scheme must keep something; name a folder as data in [node]"
@@ -70,6 +72,8 @@ class Carrier:
         log: Logger,
     ) -> None:
         self.failed = 0
+        self.writing = 0
+        """Writes that the store has not answered."""
         self._tell = tell
         self._leave = leave
         self._log = log
@@ -140,7 +144,14 @@ class Carrier:
     def _write(self, key: str, changes: object) -> None:
         if self._store is None:
             raise StoreError(_NO_STORE)
+        self.writing += 1
         self._store.write(key, changes)  # type: ignore[arg-type]
+
+    def tell_written(self, written: Reported) -> None:
+        """Reports what has become of writes."""
+        self.writing -= len(written)
+        for key, failure in written:
+            self._tell(Persisted(key) if failure is None else PersistFailed(key, failure))
 
     def _say(self, what: str, facts: Mapping[str, str | int | float]) -> None:
         # Facts have names of the protocol's choosing, which must not clash with those of the log itself.

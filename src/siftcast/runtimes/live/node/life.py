@@ -31,8 +31,6 @@ from siftcast.overlays.contract import (
     NodeId,
     PeerGone,
     PeerLost,
-    Persisted,
-    PersistFailed,
     PublishRequested,
     Refuse,
     Report,
@@ -233,11 +231,7 @@ class Life:
 
     def _report_written(self, written: Reported) -> None:
         """Called by the store's thread."""
-        self.loop.call_soon_threadsafe(self._tell_written, written)
-
-    def _tell_written(self, written: Reported) -> None:
-        for key, failure in written:
-            self.tell(Persisted(key) if failure is None else PersistFailed(key, failure))
+        self.loop.call_soon_threadsafe(self.carrier.tell_written, written)
 
     # -- what sessions ask (`sessions.Desk`) ---------------------------------------------------------
 
@@ -360,6 +354,7 @@ class Life:
             "published": self._lasting.tally.published,
             "sent": self.peers.sent,
             "received": self.peers.received,
+            "writing": self.carrier.writing,
             "deliveries": self.sessions.deliveries,
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
