@@ -63,9 +63,12 @@ class Event:
         return self.attributes.keys()
 
 
+_ACCEPTED = (Event, Mapping)  # a union would be made again for each event
+
+
 def check_event(event: object) -> None:
     """Raises EventError unless it is an event or a mapping of attributes; callers in a hurry let a `dict` pass."""
-    if not isinstance(event, Event | Mapping):
+    if not isinstance(event, _ACCEPTED):
         hint = "; for a table see match_batch" if hasattr(event, "columns") else ""
         raise EventError(f"an event is a mapping of attributes or an Event, not {given(event)}{hint}")
 

@@ -39,7 +39,7 @@ class MessageCodec:
         shape = self._shapes.get(type(message))
         if shape is None:
             raise DataError(f"{type(message).__name__} is not among the messages of this scheme")
-        return self._encode((shape.name, msgspec.Raw(self._encode(shape.flatten(message)))))
+        return self._encode((shape.name, shape.flatten(message)))
 
     def decode(self, data: bytes | msgspec.Raw) -> Message:
         """The message behind bytes; raises DataError."""
@@ -70,22 +70,25 @@ class _Shape:
         forms = [_form(hints[name], codec) for name in names]
         self.name = kind.__name__
         self._kind = kind
-        self._names = names
-        self._out = [form[1] for form in forms]
-        self._in = [form[2] for form in forms]
+        self._out = [(name, form[1]) for name, form in zip(names, forms, strict=True)]
+        self._in = [(place, form[2]) for place, form in enumerate(forms) if form[2] is not None]
         self._decode = msgspec.msgpack.Decoder(tuple[tuple(form[0] for form in forms)]).decode  # type: ignore[misc]
 
     def flatten(self, message: Message) -> list[Any]:
         """The fields in their written form."""
-        values = [getattr(message, name) for name in self._names]
-        return [value if convert is None else convert(value) for value, convert in zip(values, self._out, strict=True)]
+        return [
+            getattr(message, name) if convert is None else convert(getattr(message, name))
+            for name, convert in self._out
+        ]
 
     def build(self, fields: msgspec.Raw) -> Message:
         """The message of fields in their written form."""
         values = self._decode(fields)
-        return self._kind(
-            *[value if convert is None else convert(value) for value, convert in zip(values, self._in, strict=True)]
-        )
+        if self._in:
+            values = list(values)
+            for place, convert in self._in:
+                values[place] = convert(values[place])
+        return self._kind(*values)
 
 
 def _raw_event(event: Event) -> msgspec.Raw:

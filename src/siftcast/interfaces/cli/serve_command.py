@@ -76,6 +76,7 @@ def serve(
         out().print(Text(EXAMPLE), end="", soft_wrap=True)
         return OK
 
+    from siftcast.matching.collector import collect_seldom
     from siftcast.runtimes.live.errors import LEFT
     from siftcast.runtimes.live.node.configuration import load_configuration
     from siftcast.runtimes.live.node.descriptors import raise_limit
@@ -92,6 +93,7 @@ def serve(
             raise DataError(f"{config} says it already; leave out --join and --network, or write them in its [join]")
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
     raise_limit()
+    collect_seldom()
     if run(_serve(file, listener, until_input_ends)):
         out().print(Text(LEFT), soft_wrap=True)
     _leave_kernels()

@@ -105,12 +105,12 @@ class EventLog:
     def _stage_end(self) -> None:
         self._ledger.put(_END, msgspec.msgpack.encode(self.last))
 
-    def hold(self, position: int) -> int:
-        """One more subscription holds it; its size."""
+    def hold(self, position: int, holders: int = 1) -> Logged:
+        """So many more subscriptions hold it."""
         entry = self._entries[position]
-        entry.holders += 1
-        self.kept_bytes += HOLDER_BYTES
-        return entry.size
+        entry.holders += holders
+        self.kept_bytes += HOLDER_BYTES * holders
+        return entry
 
     def release(self, position: int) -> None:
         """One subscription holds it no longer."""

@@ -125,14 +125,13 @@ class Queues:
         for event, time_ms, acknowledged in events:
             if event.id in self._adopted[name]:
                 continue
-            position = self._log.append(event, (name,), time_ms)
+            position = self._hold(event, (queue,), time_ms)
             self._adopted[name].add(event.id)
-            queue.append(position)
+            queue.wait(position)
             if acknowledged:
                 queue.acknowledge((position,))
         for event, refusals, reason in letters:
-            position = self._log.append(event, (name,), 0.0)
-            queue.append(position)
+            position = self._hold(event, (queue,), 0.0)
             self._bury(queue, Bury(name, position, event, refusals, reason))
         self._may_be_due_sooner = True
         self._pump(queue)
@@ -205,15 +204,27 @@ class Queues:
         names = self._unseen(event.id, names)
         if not names:
             return
-        position = self._log.append(event, names, clock_ms)
         queues = [self._queues[name] for name in names]
-        for queue in queues:
-            queue.append(position)
+        position = self._hold(event, queues, clock_ms)
         for queue in queues:  # once all hold it: one whose limits are too small for it lets go of it at once
-            self._trim(queue, clock_ms)
-            self._pump(queue)
+            is_within_limits = queue.is_within_limits(clock_ms)
+            if is_within_limits and queue.opens(position):
+                self.out.append(Offer(queue.subscription.id, position, event))
+            else:
+                queue.wait(position)
+                if not is_within_limits:
+                    self._trim(queue, clock_ms)
+                self._pump(queue)
             if clock_ms + max(queue.policy.age_ms_max, _RETENTION_MS_MIN) < self._due_ms:
                 self._may_be_due_sooner = True
+
+    def _hold(self, event: Event, queues: Sequence[SubscriptionQueue], time_ms: float) -> int:
+        """Has queues hold a new event; its position."""
+        position = self._log.append(event, [queue.subscription.id for queue in queues], time_ms)
+        size = self._log.hold(position, len(queues)).size
+        for queue in queues:
+            queue.append(position, size, time_ms)
+        return position
 
     def _unseen(self, id: str, names: Sequence[str]) -> Sequence[str]:
         """Those of the subscriptions that have not seen an event; from now on they have."""

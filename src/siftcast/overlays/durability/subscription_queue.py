@@ -40,8 +40,8 @@ class SubscriptionQueue:
     """The queue behind a durable subscription."""
 
     __slots__ = (
-        "_again", "_beyond", "_bytes", "_history", "_ledger", "_log", "_oldest", "_open", "_restored", "_unanswered",
-        "_waiting", "born", "policy", "refusals", "subscription", "window",
+        "_again", "_beyond", "_bytes", "_history", "_key", "_ledger", "_log", "_oldest", "_open", "_restored",
+        "_since_ms", "_unanswered", "_waiting", "born", "policy", "refusals", "subscription", "window",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,9 @@ class SubscriptionQueue:
         self.refusals: dict[int, int] = {}
         self._log = log
         self._ledger = ledger
+        self._key = f"cursor/{subscription.id}"
         self._bytes = 0
+        self._since_ms = float("inf")  # no first of those held came before
         self._history: dict[int, None] = {}  # in the order of answers
         self._oldest: list[int] = []  # a heap of the history, and of some that are no longer in it
         self._unanswered: dict[int, None] = {}  # open or waiting, ascending
@@ -104,13 +106,13 @@ class SubscriptionQueue:
 
     def keep(self) -> None:
         """Has the cursor written down."""
-        key = f"cursor/{self.subscription.id}"
-        self._ledger.later(key, lambda: self._ledger.put(key, self._cursor()))
+        self._ledger.later(self._key, self._stage_cursor)
 
-    def _cursor(self) -> bytes:
+    def _stage_cursor(self) -> None:
         floor = self.floor
         self._beyond = {each for each in self._beyond if each > floor}
-        return msgspec.msgpack.encode(CursorRecord(floor, self._low, sorted(self._beyond), self.refusals))
+        record = CursorRecord(floor, self._low, sorted(self._beyond), self.refusals)
+        self._ledger.put(self._key, msgspec.msgpack.encode(record))
 
     @property
     def _low(self) -> int:
@@ -120,15 +122,30 @@ class SubscriptionQueue:
 
     # -- events ------------------------------------------------------------------------------------------
 
-    def append(self, position: int) -> None:
-        """A new event."""
-        self._hold(position, self._unanswered)
-        if self.window:
-            self._waiting.append(position)
+    def append(self, position: int, size: int, time_ms: float) -> None:
+        """Holds a new event, which then `opens`, or has to `wait`."""
+        self._unanswered[position] = None
+        self._bytes += size
+        if time_ms < self._since_ms:
+            self._since_ms = time_ms
 
     def _hold(self, position: int, among: dict[int, None]) -> None:
         among[position] = None
-        self._bytes += self._log.hold(position)
+        entry = self._log.hold(position)
+        self._bytes += entry.size
+        self._since_ms = min(self._since_ms, entry.time_ms)
+
+    def opens(self, position: int) -> bool:
+        """Whether an event that was just appended is to be offered at once; it is open then."""
+        if self.window <= len(self._open) or self._again or self._waiting:
+            return False
+        self._open.add(position)
+        return True
+
+    def wait(self, position: int) -> None:
+        """Has an event wait until others were offered."""
+        if self.window:
+            self._waiting.append(position)
 
     def offers(self) -> Iterator[int]:
         """Positions to offer now; they are open from then on."""
@@ -201,6 +218,15 @@ class SubscriptionQueue:
 
     # -- limits ------------------------------------------------------------------------------------------
 
+    def is_within_limits(self, clock_ms: float) -> bool:
+        """Whether there is surely nothing to trim, without a look at what is held."""
+        policy = self.policy
+        return (
+            self._bytes <= policy.bytes_max
+            and len(self._history) + len(self._unanswered) <= policy.events_max
+            and self._since_ms >= clock_ms - policy.age_ms_max
+        )
+
     def trim(self, clock_ms: float) -> list[int]:
         """Drops what is beyond the limits, acknowledged events first; returns the others."""
         while (first := self.first_acknowledged()) is not None and self._is_beyond_limits(first, clock_ms):
@@ -209,6 +235,7 @@ class SubscriptionQueue:
         while self._unanswered and self._is_beyond_limits(lost := next(iter(self._unanswered)), clock_ms):
             expired.append(lost)
             self._give_up(lost, self._unanswered)
+        self._since_ms = self.oldest_ms
         return expired
 
     def _is_beyond_limits(self, first: int, clock_ms: float) -> bool:

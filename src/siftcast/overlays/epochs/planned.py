@@ -148,6 +148,8 @@ class Planned(Protocol):
                     return [*effects, *self._answer_stale()]
                 return effects
             return self._end_turn(self._hear(stimulus.sender, stimulus.message, now), now)
+        if type(stimulus) not in _MET:
+            return self._body.handle(stimulus, now)
         match stimulus:
             case Started():
                 effects = self._start(stimulus, now)
@@ -353,9 +355,6 @@ class Planned(Protocol):
             wards=self._ward_holdings,
         )
 
-    def _holdings(self) -> Holdings:
-        return holdings_of(self.durable)
-
     # -- the coordinator ---------------------------------------------------------------------------------
 
     def _coordinate(self, now: float) -> list[Effect]:
@@ -477,7 +476,7 @@ class Planned(Protocol):
 
     def _say_holdings(self) -> list[Effect]:
         """Lets the guardian know now and then what only this node has, should it never come back."""
-        held = self._holdings()
+        held = holdings_of(self.durable)
         if self._guardian is None or held == self._reported:
             return []
         self._reported = held
@@ -587,7 +586,7 @@ class Planned(Protocol):
             return {**facts, "members": [], "ready": False}
         members = [facts_of(member, self.view) for member in self.view.members]
         if self.view.state(self._node) == LEAVING:
-            facts["leaving"] = leaving_words(self.view, self._node, self.names, self._holdings())
+            facts["leaving"] = leaving_words(self.view, self._node, self.names, holdings_of(self.durable))
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
         facts["planning"] = self._wants_applied not in (None, self.view.newest.settings)
@@ -595,3 +594,7 @@ class Planned(Protocol):
 
 
 _VIEW = frozenset(VIEW_MESSAGES)
+_MET = frozenset(
+    {Started, Persisted, PersistFailed, TimerFired, PeerFound, PeerLost, PeerGone, LeaveRequested, ApplyRequested}
+)
+"""What is not for the body alone."""

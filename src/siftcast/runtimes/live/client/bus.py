@@ -431,7 +431,8 @@ class Bus:
             raise ConnectionLost("the bus is not open; use it inside `async with`")
         if self._final is None and not self._keeper.done():
             try:
-                await asyncio.wait_for(self._standing_link(), self._timeout_s)
+                async with asyncio.timeout(self._timeout_s):
+                    await self._standing_link()
             except TimeoutError:
                 why = f": {self._trouble}" if self._trouble else ""
                 raise ConnectionLost(f"{self._where} was not reached within {self._timeout_s:g} s{why}") from None

@@ -132,7 +132,8 @@ class ClientLink:
         link.connection.send(hello)
         try:
             await dial(lambda: link.connection)
-            welcome = await asyncio.wait_for(asyncio.shield(link._welcome), _HELLO_WAIT_S)
+            async with asyncio.timeout(_HELLO_WAIT_S):
+                welcome = await link._welcome
         except ConnectionRefusedError:
             link.connection.abort("not reached")
             raise ConnectionLost(_NOBODY_THERE) from None

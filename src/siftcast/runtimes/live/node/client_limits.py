@@ -59,10 +59,10 @@ class ClientLimits:
 
     def check_event(self, event: Event) -> None:
         """Raises EventError if the id or source of an event is too long."""
-        for what, text in (("id", event.id), ("source", event.source)):
-            if len(text) > self._id_length_max:
-                said = self._said("event_id_length_max")
-                raise EventError(f"the event's {what} has {len(text):,} characters; {said}")
+        if len(event.id) > self._id_length_max or len(event.source) > self._id_length_max:
+            what = "id" if len(event.id) > self._id_length_max else "source"
+            said = self._said("event_id_length_max")
+            raise EventError(f"the event's {what} has {len(getattr(event, what)):,} characters; {said}")
 
     def check_subscriptions(self, count: int) -> None:
         """Raises SubscriptionError if a client may not have so many subscriptions."""

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from siftcast.model import Filter
+from siftcast.model import Event, Filter
 from siftcast.overlays.contract import (
     Deliver,
     Effect,
@@ -58,9 +58,17 @@ class Hops:
         elif kind is MessageReceived:
             message = stimulus.message  # type: ignore[attr-defined]
             self._keep(message.event_id, now_ms, "received", (stimulus.sender,), type(message))  # type: ignore[attr-defined]
+        offered: list[str] = []
+        last: Event | None = None  # offers of an event come one after the other
         for effect in effects:
             effect_kind = type(effect)
-            if effect_kind is Deliver:
+            if effect_kind is Offer:
+                if effect.event is not last:  # type: ignore[attr-defined]
+                    if last is not None:
+                        self._keep_offers(last, now_ms, offered)
+                    last, offered = effect.event, []  # type: ignore[attr-defined]
+                offered.append(effect.subscription)  # type: ignore[attr-defined]
+            elif effect_kind is Deliver:
                 ids = effect.subscriptions  # type: ignore[attr-defined]
                 event = effect.event.id  # type: ignore[attr-defined]
                 self._keep(event, now_ms, "delivered", (), None, tuple(ids[:NAMED_MAX]), len(ids))
@@ -68,11 +76,13 @@ class Hops:
                 message = effect.message  # type: ignore[attr-defined]
                 others = effect.destinations  # type: ignore[attr-defined]
                 self._keep(message.event_id, now_ms, "sent", tuple(others), type(message))
-            elif effect_kind is Offer:
-                offered = (effect.subscription,)  # type: ignore[attr-defined]
-                self._keep(effect.event.id, now_ms, "delivered", (), None, offered, 1)  # type: ignore[attr-defined]
             elif effect_kind is Refuse:
                 self._keep(effect.request, now_ms, "refused", (), None, (effect.reason,))  # type: ignore[attr-defined]
+        if last is not None:
+            self._keep_offers(last, now_ms, offered)
+
+    def _keep_offers(self, event: Event, now_ms: float, names: list[str]) -> None:
+        self._keep(event.id, now_ms, "delivered", (), None, tuple(names[:NAMED_MAX]), len(names))
 
     def _keep(
         self,

@@ -90,8 +90,9 @@ async def _ask(file: ConfigurationFile, line: Line, identity: NodeId, seed: str)
     hello = Hello(VERSION, "joiner", name, line.token, oldest=OLDEST["joiner"], identity=identity)
     asking = _Asking(line, hello, asyncio.get_running_loop().create_future())
     try:
-        await asyncio.wait_for(dial_node(line, seed)(lambda: asking.connection), ANSWER_WAIT_S)
-        return await asyncio.wait_for(asking.answer, ANSWER_WAIT_S)
+        async with asyncio.timeout(ANSWER_WAIT_S):  # `wait_for` can lose a cancellation to what it waits for
+            await dial_node(line, seed)(lambda: asking.connection)
+            return await asking.answer
     finally:
         asking.connection.abort("asked")
 

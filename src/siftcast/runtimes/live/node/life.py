@@ -112,6 +112,7 @@ class Life:
         self.down = False
         self._lasting = lasting
         self._log = lasting.log
+        self._set_aside, self._memory = lasting.set_aside, lasting.memory
         self._name = configuration.node.name
         self._event_limits = configuration.event_limits
         self.tables = SettledTables(self.loop)
@@ -210,7 +211,7 @@ class Life:
             return NOTHING
         now = self.loop.time() * 1_000
         try:
-            if stimulus in self._lasting.set_aside:
+            if stimulus in self._set_aside:
                 effects = self._pass_by(stimulus, now)
             else:
                 effects = self.protocol.handle(stimulus, now)
@@ -218,8 +219,8 @@ class Life:
             self.down = True
             self._lasting.on_defect(stimulus, error)
             return NOTHING
-        if self._lasting.memory.is_kept:
-            self._lasting.memory.note(stimulus, effects, now)
+        if self._memory.is_kept:
+            self._memory.note(stimulus, effects, now)
         self.carrier.carry_out(effects)
         return effects
 
@@ -321,7 +322,7 @@ class Life:
         if question == "members":
             return {"members": self.members()}
         event, names = content.decode("utf-8", "replace"), self._lasting.book.names
-        return {"rows": self._lasting.memory.hops_of(event, names, self._filter_of, self._shown)}
+        return {"rows": self._memory.hops_of(event, names, self._filter_of, self._shown)}
 
     def _shown(self, id: str) -> str:
         return id if self._durable is None else self._durable.shown(id)

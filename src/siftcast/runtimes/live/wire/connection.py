@@ -9,7 +9,8 @@ Writing: `pieces` gathers bytes until the loop comes round (`Outbox.flush`), the
 for many frames. When the peer does not read, the transport fills up to `queue_bytes_max` and `blocked` becomes true;
 who sends events must look at it and act on its policy. `hold` keeps it true while older events wait elsewhere.
 Turns: frames of one peer are handled for `turn_s` at most before the others have theirs, however many came in at once
-and however long each takes; one frame is always handled whole. What is left is read on after the others.
+and however long each takes; one frame is always handled whole. What is left is read on after the others. Meanwhile what
+goes out is gathered for `GATHER_S`: a write for each turn and connection costs more than what it carries.
 Heartbeats (`Watch`) count rounds, not time: a process that was stopped for an hour finds one silent round at most, and
 a jump of the clock is nothing to it. A connection silent for SILENT_ROUNDS_MAX rounds is half-open: it is cut.
 
@@ -45,6 +46,8 @@ from siftcast.runtimes.live.wire.framing import (
 )
 
 QUEUE_BYTES_MAX = 4_194_304
+GATHER_S = 0.03
+"""How long what goes out may wait for what follows from a read that took more than a turn."""
 SILENT_ROUNDS_MAX = 3
 _HEARTBEAT = encode_frame(Heartbeat())
 
@@ -69,37 +72,69 @@ class Handler(Protocol):
 
 
 class Outbox:
-    """The connections of a loop that have something to write, flushed together once a turn."""
+    """The connections of a loop that have something to write, flushed together once a turn.
 
-    __slots__ = ("_before", "_marked", "_scheduled", "loop")
+    While a read is cut short, and more of it follows, they are flushed when that is done, or after `GATHER_S`.
+    """
+
+    __slots__ = ("_before", "_flushed_s", "_marked", "_more_follows", "_scheduled", "_timer", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._marked: list[Connection] = []
         self._before: list[Callable[[], None]] = []
         self._scheduled = False
+        self._more_follows = False
+        self._flushed_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     def mark(self, connection: Connection) -> None:
         """Has a connection flushed at the end of this turn."""
         self._marked.append(connection)
-        if not self._scheduled:
-            self._scheduled = True
-            self.loop.call_soon(self.flush)
+        self._schedule()
 
     def before_flush(self, call: Callable[[], None]) -> None:
         """Has something called once before the next flush, to send what was gathered until then."""
         self._before.append(call)
+        self._schedule()
+
+    def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self.loop.call_soon(self.flush)
+            self.loop.call_soon(self._end_turn)
 
-    def flush(self) -> None:
-        """Writes everything that waits."""
+    def cut_short(self) -> None:
+        """A read took all of its turn: the rest of it follows when the others have had theirs (`went_on`)."""
+        self._more_follows = True
+
+    def went_on(self) -> None:
+        """The rest of a read was handled, or another turn of it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self.loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        more_follows, self._more_follows = self._more_follows, False
+        left_s = self._flushed_s + GATHER_S - monotonic() if more_follows else 0.0
+        if left_s > 0:
+            self._timer = self.loop.call_later(left_s, self._flush_in_time)
+        else:
+            self._flush()
+
+    def _flush_in_time(self) -> None:
+        self._timer = None
+        self._flush()
+
+    def _flush(self) -> None:
+        self._flushed_s = monotonic()
         before, self._before = self._before, []
         for call in before:
             call()
         marked, self._marked = self._marked, []
-        self._scheduled = bool(self._before)
+        self._scheduled = False
+        if self._before:  # asked for by one of those calls
+            self._schedule()
         for connection in marked:
             connection.flush()
 
@@ -136,6 +171,7 @@ class Connection(asyncio.Protocol):
         self._turn_s = turn_s
         self._on_defect = on_defect
         self._on_damage = on_damage
+        self._is_cut_short = False
         self._is_fresh = True
         self._meets_version_1 = False
         self._transport: asyncio.Transport | None = None
@@ -177,7 +213,10 @@ class Connection(asyncio.Protocol):
         if self._partial and not self._reading_paused and len(self._partial) >= self._needed:
             data = bytes(self._partial)
             self._partial = bytearray()
+            was_cut_short, self._is_cut_short = self._is_cut_short, False
             self._read_all(data)
+            if was_cut_short:
+                self._outbox.went_on()
 
     def _read_all(self, data: bytes) -> None:
         try:
@@ -216,7 +255,9 @@ class Connection(asyncio.Protocol):
             self.handler.frame_received(decode_frame(body))
             start = stop
             if until is not None and start < end and monotonic() > until:
+                self._is_cut_short = True
                 self.pause_reading()
+                self._outbox.cut_short()
                 self._outbox.loop.call_soon(self.resume_reading)
         if start < end and not self.closing:
             self._partial = bytearray(view[start:])
