@@ -14,10 +14,11 @@ scheme is a protocol and a file here.
 
 from siftcast.schemes.catalogue import DEFAULT_SCHEME, scheme, scheme_names, schemes
 from siftcast.schemes.contract import Factory, Scheme, SchemeError
-from siftcast.schemes.ground import Forecast, Ground
+from siftcast.schemes.ground import AxisLoad, Forecast, Ground
 
 __all__ = [
     "DEFAULT_SCHEME",
+    "AxisLoad",
     "Factory",
     "Forecast",
     "Ground",

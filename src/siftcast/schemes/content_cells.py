@@ -1,7 +1,8 @@
 """One axis of the content in cells, and what is forecast about them: for schemes that divide the content.
 
-Cells are cut at the quantiles of the events that are forecast. Without a forecast all cells are equally wide, events
-fall anywhere alike, and every part of the content is wanted by half of all.
+Cells are cut at the quantiles of the events that are forecast. Without a forecast they are those in which the network
+has counted while it ran; without either all cells are equally wide, events fall anywhere alike, and every part of the
+content is wanted by half of all.
 """
 
 from __future__ import annotations
@@ -33,9 +34,13 @@ class ContentCells:
     places: Floats
     """Where the forecast events lie on the axis; NaN for those that do not."""
     filters: tuple[Filter, ...]
+    counted: Floats | None = None
+    """The load of each cell, where it was counted while the network ran."""
 
     def loads(self) -> Floats:
         """The load of each cell."""
+        if self.counted is not None:
+            return self.counted
         if not self.filters and not len(self.places):
             widths = np.diff(self.edges)
             ones = np.ones(len(widths))
@@ -62,6 +67,9 @@ def cut_content(ground: Ground, attribute: str) -> ContentCells:
         raise SchemeError(f"the content{_named(ground.schema.name)} cannot be cut along '{wanted}': {known}")
     axis = names.index(wanted)
     line = space.axes[axis]
+    if ground.forecast is None and wanted in ground.loads:
+        found = ground.loads[wanted]
+        return ContentCells(space, axis, found.edges, np.empty(0), (), found.loads)
     if ground.forecast is None:
         edges = axis_edges(line, np.linspace(line.low, line.high, _CELLS_UNKNOWN + 1).tolist())
         return ContentCells(space, axis, edges, np.empty(0), ())

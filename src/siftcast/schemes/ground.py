@@ -2,14 +2,15 @@
 
 A runtime fills in what it knows. The simulator has the latencies of its underlay, and takes the workload itself as
 the forecast of who wants what and what is published; a scheme must not rely on it. A live network has regions instead
-of measured latencies, links that people wrote down, and no forecast.
+of latencies until these are measured, links that people wrote down, and instead of a forecast the load that was counted
+along attributes, if it was.
 
 Places are 0 … n-1 in the order of the latencies. They exist inside a plan only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,7 @@ from siftcast.model import Schema, Subscription
 from siftcast.space import Tree
 
 Matrix = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class Forecast:
         name, *path = [attribute] if attribute in self.events.column_names else attribute.split(".")
         column = self.events[name].combine_chunks()
         return pc.struct_field(column, path) if path else column
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLoad:
+    """What was counted along an attribute while the network ran: the load of each cell, between two edges."""
+
+    edges: Floats
+    loads: Floats
 
 
 class Ground:
@@ -56,6 +66,7 @@ class Ground:
         schema: Schema | None = None,
         tree: Tree | None = None,
         forecast: Forecast | None = None,
+        loads: Mapping[str, AxisLoad] | None = None,
     ) -> None:
         self._latencies_ms = latencies_ms
         self._places = places
@@ -63,6 +74,7 @@ class Ground:
         self.schema = schema
         self.tree = tree
         self.forecast = forecast
+        self.loads = {} if loads is None else loads
 
     @cached_property
     def latencies_ms(self) -> Matrix:

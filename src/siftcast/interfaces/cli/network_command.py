@@ -1,11 +1,11 @@
-"""`siftcast network up`: a whole network on this machine, for trying things out; `network apply`: another plan."""
+"""`siftcast network up`: a whole network on this machine, for trying things out; `apply`, `replan`: another plan."""
 
 from __future__ import annotations
 
 import signal
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,63 @@ def apply(
 
     text = read_text(configuration, ConfigurationError, "siftcast serve --example")
     parse_configuration(text, str(configuration))
+
+    async def ask() -> int:
+        async with call_node(node_at(at), "siftcast network apply", token=token, authorities=authorities) as bus:
+            return await operating.apply(bus, text, _progress())
+
+    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
+    return OK
+
+
+@network_app.command
+def replan(*, at: str | None = None, token: str | None = None, authorities: Path | None = None) -> int:
+    """Plan a running network by what its nodes have measured: delays between them, and what is published and wanted.
+
+    Until then nodes of one region are taken to be near each other, and all parts of the content to be wanted alike.
+    The new plan takes the place of the old one as with siftcast network apply. What was measured stays part of it when
+    nodes come and go, until the network is planned by new measurements.
+
+    Example: siftcast network replan
+
+    Parameters
+    ----------
+    at
+        Any node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
+    token
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate and see.
+    authorities
+        A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
+    """
+    from siftcast.interfaces.cli.caller import call_node, node_at
+    from siftcast.runtimes.live.client import operating
+    from siftcast.runtimes.live.node.node import run
+
+    async def ask() -> int:
+        async with call_node(node_at(at), "siftcast network replan", token=token, authorities=authorities) as bus:
+            return await operating.replan(bus, _show_measured, _progress())
+
+    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
+    return OK
+
+
+def _show_measured(measured: Mapping[str, Any]) -> None:
+    nodes, median, most = measured["nodes"], measured["delay_ms_median"], measured["delay_ms_max"]
+    delays = "none yet" if median is None else f"median {median:.1f} ms, at most {most:.1f} ms"
+    rows = [
+        ("nodes that answered", f"{nodes}"),
+        ("delays", f"{measured['pairs']} of {nodes * (nodes - 1) // 2} pairs: {delays}"),
+        ("events", f"{measured['events_s']:,.1f} per second"),
+        ("subscriptions", f"{measured['subscriptions']:,}"),
+        ("content counted by", ", ".join(measured["attributes"]) or "nothing"),
+    ]
+    out().print(facts(rows))
+    if measured["silent"]:
+        err().print(Text(f"did not answer: {', '.join(measured['silent'])}", "yellow"), soft_wrap=True)
+
+
+def _progress() -> Callable[[Mapping[str, Any]], None]:
+    """Says which plans are open, each time that changes."""
     told = ""
 
     def show(state: Mapping[str, Any]) -> None:
@@ -119,9 +176,4 @@ def apply(
             told = words
             err().print(Text(words, "dim"), soft_wrap=True)
 
-    async def ask() -> int:
-        async with call_node(node_at(at), "siftcast network apply", token=token, authorities=authorities) as bus:
-            return await operating.apply(bus, text, show)
-
-    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
-    return OK
+    return show

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from siftcast.model import Filter, Subscription
 from siftcast.overlays.contract import Effect, NodeId, SendMessage, Stimulus
 from siftcast.overlays.epochs.messages import Guard
+from siftcast.overlays.epochs.view import PRESENT, View
 
 _SERIALS_PER_LIFE = 2**32
 
@@ -28,6 +29,14 @@ class GuardianChosen(Stimulus, frozen=True, gc=False):
     """Another node guards this one from now on; None, if there is nobody."""
 
     peer: NodeId | None
+
+
+def chosen_guardian(view: View, node: NodeId, near: Iterable[NodeId], current: NodeId | None) -> NodeId | None:
+    """Who is to guard a node: whoever stands in for it, else the one who does, else the first of those near it."""
+    if (stand_in := view.newest.stand_in(node)) is not None:
+        return stand_in
+    able = sorted(other for other in near if view.state(other) == PRESENT)
+    return current if current in able else next(iter(able), None)
 
 
 class Guardian:

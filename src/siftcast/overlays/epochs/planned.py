@@ -54,7 +54,7 @@ from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import HandOverRequested
 from siftcast.overlays.epochs.coordinator import Coordinator
 from siftcast.overlays.epochs.epochs import Epochs
-from siftcast.overlays.epochs.guarding import GuardianChosen
+from siftcast.overlays.epochs.guarding import GuardianChosen, chosen_guardian
 from siftcast.overlays.epochs.messages import (
     VIEW_MESSAGES,
     AskToApply,
@@ -80,7 +80,7 @@ from siftcast.overlays.epochs.view import (
     View,
     is_expected,
 )
-from siftcast.overlays.epochs.words import announce, facts_of, leaving_words
+from siftcast.overlays.epochs.words import announce, facts_of_view
 
 JOIN, LEAVE, APPLY = "join", "leave", "apply"
 """What a person asks for; `Refuse` names it if it cannot be."""
@@ -551,15 +551,12 @@ class Planned(Protocol):
         return [*(Watch(node) for node in fresh), *(Unwatch(node) for node in old)]
 
     def _choose_guardian(self, now: float) -> list[Effect]:
-        """Has another node guard this one if the last one cannot; whoever stands in for it, if somebody does."""
+        """Has another node guard this one if the last one cannot."""
         view = self.view
         if self.durable is None or view is None:
             return []
-        stand_in = view.newest.stand_in(self._node)
-        near = sorted(self._epochs.contacts_in(view.newest.number) or self._epochs.contacts_in(view.used))
-        able = [node for node in near if node in self._found and view.state(node) == PRESENT]
-        chosen = stand_in if stand_in is not None else self._guardian if self._guardian in able else None
-        chosen = able[0] if chosen is None and able else chosen
+        near = self._epochs.contacts_in(view.newest.number) or self._epochs.contacts_in(view.used)
+        chosen = chosen_guardian(view, self._node, near & self._found, self._guardian)
         if chosen == self._guardian:
             return []
         self._guardian = chosen
@@ -576,21 +573,23 @@ class Planned(Protocol):
         used = None if view is None else view.epoch(view.used)
         return used is not None and (self._node in used.nodes or used.stand_in(self._node) is not None)
 
+    @property
+    def settings(self) -> bytes:
+        """What the newest plan was made by."""
+        return b"" if self.view is None else self.view.newest.settings
+
     def way_of(self, event: Event) -> str | None:
         return self._body.way_of(event)
 
     def state(self) -> Mapping[str, Any]:
         """The facts of the body, and the view: its version, coordinator and members."""
-        facts = dict(self._body.state())
+        facts = {**self._body.state(), "ready": self.is_ready}
         if self.view is None:
-            return {**facts, "members": [], "ready": False}
-        members = [facts_of(member, self.view) for member in self.view.members]
-        if self.view.state(self._node) == LEAVING:
-            facts["leaving"] = leaving_words(self.view, self._node, self.names, holdings_of(self.durable))
+            return {**facts, "members": []}
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
-        facts["planning"] = self._wants_applied not in (None, self.view.newest.settings)
-        return {**facts, "version": self.view.version, "members": members, "ready": self.is_ready}
+        facts["planning"] = self._wants_applied not in (None, self.settings)
+        return facts | facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
 
 
 _VIEW = frozenset(VIEW_MESSAGES)

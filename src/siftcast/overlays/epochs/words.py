@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siftcast.overlays.contract import NodeId, Report
-from siftcast.overlays.epochs.view import Holdings, Member, View
+from siftcast.overlays.epochs.view import LEAVING, Holdings, Member, View
 
 
 def announce(member: Member) -> Report:
@@ -18,7 +18,18 @@ def announce(member: Member) -> Report:
     return Report(f"member is {member.state}", facts)
 
 
-def facts_of(member: Member, view: View) -> dict[str, Any]:
+def facts_of_view(view: View, node: NodeId, names: Mapping[NodeId, str], held: Holdings) -> dict[str, Any]:
+    """The view as one of its nodes, which holds something, has it."""
+    facts: dict[str, Any] = {
+        "version": view.version,
+        "members": [_facts_of(member, view) for member in view.members],
+    }
+    if view.state(node) == LEAVING:
+        facts["leaving"] = _leaving_words(view, node, names, held)
+    return facts
+
+
+def _facts_of(member: Member, view: View) -> dict[str, Any]:
     """A member; what it is not is left out."""
     facts: dict[str, Any] = {"identity": member.node, "name": member.name, "state": member.state}
     if member.node == view.coordinator:
@@ -33,7 +44,7 @@ def facts_of(member: Member, view: View) -> dict[str, Any]:
     return facts
 
 
-def leaving_words(view: View, node: NodeId, names: Mapping[NodeId, str], held: Holdings) -> str:
+def _leaving_words(view: View, node: NodeId, names: Mapping[NodeId, str], held: Holdings) -> str:
     """How far a node is that leaves."""
     if view.has_place(node):
         return f"the others plan without it; {len(view.epochs)} plans are open"

@@ -70,6 +70,24 @@ async def apply(bus: Bus, text: str, progress: Callable[[Mapping[str, Any]], Non
     link = await bus._present()
     before = (await bus.describe())["state"]["epoch"]
     await link.request(lambda number: Operate(number, "apply", text))
+    return await _planned(bus, before, progress)
+
+
+async def replan(
+    bus: Bus, show: Callable[[Mapping[str, Any]], None], progress: Callable[[Mapping[str, Any]], None]
+) -> int:
+    """Has the network planned by what its nodes have measured, and waits until it is; returns the number of the plan.
+
+    `show` is given what was measured, `progress` the state of the node meanwhile.
+    """
+    link = await bus._present()
+    before = (await bus.describe())["state"]["epoch"]
+    answer: Description = await link.request(lambda number: Operate(number, "replan"))
+    show(answer.facts)
+    return await _planned(bus, before, progress)
+
+
+async def _planned(bus: Bus, before: int, progress: Callable[[Mapping[str, Any]], None]) -> int:
     while True:
         state = (await bus.describe())["state"]
         if state["epoch"] > before and len(state["epochs"]) == 1:

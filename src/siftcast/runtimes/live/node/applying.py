@@ -20,19 +20,21 @@ from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
 from siftcast.schemes import scheme
 
 
-def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]]) -> bytes:
-    """The settings that a configuration asks for; raises Refused, or ConfigurationError for a mistake in it."""
+def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]], current: PlanSettings) -> bytes:
+    """The settings that a configuration asks for; raises Refused, or ConfigurationError for a mistake in it.
+
+    What was measured stays part of them.
+    """
     spec = parse_configuration(text, "the new configuration").configuration.overlay
     terms, chosen = overlay.terms, scheme(overlay.scheme)
-    if chosen.begins_with_contacts:
-        raise Refused(f"scheme '{chosen.name}' has no plan that could be changed")
     if spec.network != terms.network:
         raise Refused(f"this is network '{terms.network}', and the configuration is for '{spec.network}'")
     if spec.scheme != terms.scheme:
         raise Refused(f"the network runs '{terms.scheme}', and the scheme of a running network cannot be changed")
     _check_members(spec, members)
     there = {row["name"]: row["identity"] for row in members if row["state"] in (PRESENT, ABSENT)}
-    settings = PlanSettings(dict(spec.options), [(there[a], there[b]) for a, b in spec.links])
+    links = [(there[a], there[b]) for a, b in spec.links]
+    settings = PlanSettings(dict(spec.options), links, current.measured)
     nodes = tuple(there.values())
     try:
         schema = None if terms.schema is None else Schema.parse(terms.schema)

@@ -1,25 +1,30 @@
 """How far away other nodes are: half the time that a heartbeat takes there and back.
 
 Two ask for it: the protocol (`MeasureDelay`), which is answered each time, with None if the node cannot be reached in
-time; and people (`siftcast members`), for whom the last measurement of each connection is remembered.
+time; and people (`siftcast members`, `siftcast network replan`), for whom each connection is measured now and then.
+They are shown the median of the last `REMEMBERED`: one heartbeat may have waited behind much else.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from statistics import median
+from time import monotonic
 
 from siftcast.overlays.contract import DelayMeasured, NodeId, Stimulus
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import Heartbeat
+
+REMEMBERED = 5
 
 
 class Echoes:
     """Heartbeats that are on their way there and back."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Stimulus], object]) -> None:
-        self.delays_ms: dict[NodeId, float] = {}
-        """The last measurement of each node that is connected."""
+        self._recent_ms: dict[NodeId, deque[float]] = {}
         self.wanted: dict[NodeId, int] = {}
         """How many measurements wait for a node to be reached."""
         self._loop = loop
@@ -27,10 +32,15 @@ class Echoes:
         self._asked: dict[int, tuple[NodeId, float, bool]] = {}
         self._count = 0
 
+    @property
+    def delays_ms(self) -> dict[NodeId, float]:
+        """How far away each node is that was measured, connected or not."""
+        return {number: median(recent) for number, recent in self._recent_ms.items()}
+
     def ask(self, number: NodeId, connection: Connection, *, for_protocol: bool = True) -> None:
         """Sends a heartbeat that comes back."""
         self._count += 1
-        self._asked[self._count] = number, self._loop.time(), for_protocol
+        self._asked[self._count] = number, monotonic(), for_protocol  # a loop reads its clock once a turn
         connection.send(Heartbeat(self._count, echo=True))
 
     def look(self, number: NodeId, connection: Connection) -> None:
@@ -58,15 +68,19 @@ class Echoes:
         asked = self._asked.pop(echo, None)
         if asked is None or asked[0] != number:
             return
-        self.delays_ms[number] = (self._loop.time() - asked[1]) * 1_000 / 2
+        delay_ms = (monotonic() - asked[1]) * 1_000 / 2
+        self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED)).append(delay_ms)
         if asked[2]:
-            self._tell(DelayMeasured(number, self.delays_ms[number]))
+            self._tell(DelayMeasured(number, delay_ms))
 
     def lost(self, number: NodeId) -> None:
         """A node is not connected any more."""
-        self.delays_ms.pop(number, None)
         for echo, (asked, _, for_protocol) in tuple(self._asked.items()):
             if asked == number:
                 del self._asked[echo]
                 if for_protocol:
                     self._tell(DelayMeasured(number, None))
+
+    def forget(self, number: NodeId) -> None:
+        """A node is gone for good."""
+        self._recent_ms.pop(number, None)

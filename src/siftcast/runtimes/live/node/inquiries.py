@@ -93,20 +93,26 @@ class Inquiries:
             guard.publish(self._event_of(frame.content))
         if len(self._open) >= OPEN_MAX:
             raise Refused(f"{OPEN_MAX} questions are under way already; ask again when one is answered")
-        self._count += 1
-        id = f"{self._prefix}.{self._count}"
         limit = self._frame_bytes_max
 
-        def done(answers: Answers) -> None:
+        def done(answers: Answers, silent: list[str]) -> None:
             if connection.closing:
                 return
-            silent = sorted(set(self._names()) - {answer["node"] for answer in answers})
             try:
                 connection.send(Description(frame.request, {"answers": _fitting(answers, limit), "silent": silent}))
             except SiftcastError as error:
                 connection.send(Failure(frame.request, error.code, str(error)))
 
-        self._begin(PeerQuestion(id, frame.question, frame.content, PATIENCE_MS), None, done)
+        self.gather(frame.question, frame.content, done)
+
+    def gather(self, question: Question, content: bytes, done: Callable[[Answers, list[str]], None]) -> None:
+        """Asks all nodes for this one itself; `done` is given the answers, and the names of those who gave none."""
+        self._count += 1
+
+        def end(answers: Answers) -> None:
+            done(answers, sorted(set(self._names()) - {answer["node"] for answer in answers}))
+
+        self._begin(PeerQuestion(f"{self._prefix}.{self._count}", question, content, PATIENCE_MS), None, end)
 
     def received(self, sender: NodeId, frame: PeerQuestion | PeerAnswer) -> None:
         """Another node asks or answers."""

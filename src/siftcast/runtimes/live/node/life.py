@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from siftcast.model import Event, Filter
+import msgspec
+
+from siftcast.model import Event, Filter, Schema
 from siftcast.overlays.contract import (
     NOTHING,
     ApplyRequested,
@@ -37,7 +39,7 @@ from siftcast.overlays.contract import (
     Started,
     Stimulus,
 )
-from siftcast.overlays.epochs.planned import LEAVE
+from siftcast.overlays.epochs.planned import LEAVE, Planned
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
 from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused
 from siftcast.runtimes.live.logs import Logger
@@ -51,9 +53,12 @@ from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
+from siftcast.runtimes.live.node.load_meter import LoadMeter
+from siftcast.runtimes.live.node.measured import combine, summarise
 from siftcast.runtimes.live.node.members import list_members
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
+from siftcast.runtimes.live.node.planning import PlanSettings
 from siftcast.runtimes.live.node.rights import Guard
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
@@ -62,7 +67,7 @@ from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
-from siftcast.runtimes.live.wire.frames import Inquire, Question
+from siftcast.runtimes.live.wire.frames import Description, Inquire, Question
 from siftcast.runtimes.live.wire.node_frames import Introduction
 
 SHOWN_MAX = 2_000
@@ -123,6 +128,8 @@ class Life:
             self._store = Store(data / STORE, self._report_written, self._log)
         self.overlay = self._lay_out()
         self.protocol = self.overlay.protocol
+        schema = self.overlay.terms.schema
+        self._load = LoadMeter(None if schema is None else Schema.parse(schema))
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
         self.peers = Peers(
             self.overlay,
@@ -239,6 +246,7 @@ class Life:
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""
         event = self._named(event)
+        self._load.note(event, self.loop.time() * 1_000)
         for effect in self.tell(PublishRequested(event)):
             if type(effect) is Refuse and effect.request == event.id:
                 return effect.reason
@@ -246,7 +254,9 @@ class Life:
 
     def publish_durable(self, event: WireEvent, source: str, answer: Answer, connection: Connection) -> None:
         """Publishes an event of a client that is answered when it is safe; order is kept among those of a source."""
-        self.durable_clients().publish(self._named(event, source), answer, connection)
+        event = self._named(event, source)
+        self.durable_clients().publish(event, answer, connection)
+        self._load.note(event, self.loop.time() * 1_000)
 
     def durable_clients(self) -> DurableClients:
         """Who was promised something; raises DurabilityUnavailable if this node keeps nothing."""
@@ -270,7 +280,26 @@ class Life:
 
     def apply(self, text: str) -> None:
         """Has the network planned by another configuration; raises Refused or ConfigurationError."""
-        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members())))
+        current = PlanSettings.decode(self._planned().settings)
+        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members(), current)))
+
+    def replan(self, connection: Connection, request: int) -> None:
+        """Has the network planned by what all nodes have measured, and says what that is. Raises Refused."""
+        planned = self._planned()
+
+        def plan(answers: list[dict[str, Any]], silent: list[str]) -> None:
+            measured = combine(answers)
+            settings = msgspec.structs.replace(PlanSettings.decode(planned.settings), measured=measured)
+            self.tell(ApplyRequested(settings.encode()))
+            if not connection.closing:
+                connection.send(Description(request, {**summarise(measured, answers), "silent": silent}))
+
+        self.inquiries.gather("load", b"", plan)
+
+    def _planned(self) -> Planned:
+        if not isinstance(self.protocol, Planned):
+            raise Refused(f"scheme '{self.overlay.scheme}' has no plan that could be changed")
+        return self.protocol
 
     def forget(self, text: str) -> list[dict[str, Any]]:
         """Declares a node gone, by name or identity; returns what the protocol reports about it. Raises Refused."""
@@ -321,6 +350,12 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
+        if question == "load":
+            durable = [] if self._durable is None else self._durable.listed()
+            filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]
+            delays_ms = list(self.peers.echoes.delays_ms.items())
+            load = self._load.describe(filters, self.loop.time() * 1_000)
+            return {"identity": self.overlay.node, "delays_ms": delays_ms, **load}
         event, names = content.decode("utf-8", "replace"), self._lasting.book.names
         return {"rows": self._memory.hops_of(event, names, self._filter_of, self._shown)}
 

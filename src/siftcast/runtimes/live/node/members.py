@@ -38,7 +38,7 @@ def list_members(
 ) -> list[dict[str, Any]]:
     """All members, in the order of their names."""
     connected = set(peers.connected)
-    names = book.names
+    names, delays_ms = book.names, peers.echoes.delays_ms
 
     def seen(node: NodeId) -> str:
         if node == own:
@@ -58,7 +58,7 @@ def list_members(
             "name": names[row["identity"]],
             "state": seen(row["identity"]),
             "address": place.address() if row["identity"] == own else book.address(row["identity"]),
-            "delay_ms": peers.echoes.delays_ms.get(row["identity"]),
+            "delay_ms": delays_ms.get(row["identity"]),
             **row,
         }
         for row in rows

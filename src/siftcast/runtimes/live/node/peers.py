@@ -5,7 +5,7 @@ Two kinds of connections, which differ in who wants them:
     links      to nodes that the protocol watches: contacts of the overlay from the start, others from `Watch` to
                `Unwatch`. They are made again when they break. When one stands, and each time it stands again, the
                protocol is told `PeerFound`; when it breaks, or could not be made, `PeerLost`.
-    guests     to all others: made because something was sent or measured, or because the other node wants it. The
+    guests     to all others: made because something was sent or is measured, or because the other node wants it. The
                protocol hears of them by their messages alone. One that is not used ends (`guests`).
 
 Of two nodes of a list that watch each other the one whose name comes later calls; elsewhere whoever wants to
@@ -94,6 +94,7 @@ class Peers:
         self._book = book
         self._tell = tell
         self._log = log
+        self._random = random
         self._queue_bytes_max = queue_bytes_max
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
@@ -134,6 +135,11 @@ class Peers:
         )
         self.echoes = Echoes(self._loop, tell)
         self._round: asyncio.TimerHandle | None = None
+        self._measures_all = overlay.is_planned
+        self._to_measure: NodeId | None = None
+        """A node that is called only to learn how far away it is."""
+        self._not_measured: set[NodeId] = set()
+        """Those that were called for that in vain."""
         self._is_started = False
 
     def start(self) -> None:
@@ -274,6 +280,7 @@ class Peers:
             connection.close("gone for good")
             self._on_lost(number)
         self._book.forget(number)
+        self.echoes.forget(number)
 
     def _call(self, number: NodeId) -> None:
         if self._is_started and self._wants(number):
@@ -285,10 +292,13 @@ class Peers:
             return False
         if number in self._watched and number not in self._called_by:
             return True
-        return number in self._waiting or number in self.echoes.wanted
+        return number in self._waiting or number in self.echoes.wanted or number == self._to_measure
 
     def _not_reached(self, number: NodeId) -> None:
         """A call came to nothing."""
+        if number == self._to_measure:
+            self._not_measured.add(number)
+            self._to_measure = None
         if number in self._watched and number not in self._lost and self._wants(number):
             self._lost.add(number)
             self._waiting.drop(number)
@@ -322,6 +332,9 @@ class Peers:
             self.sent += 1
         self.echoes.joined(number, connection)
         self._lost.discard(number)
+        self._not_measured.discard(number)
+        if number == self._to_measure:
+            self._to_measure = None
         if self._round is None:
             self._round = self._loop.call_later(_ROUND_S, self._go_round)
         if number not in self._watched:
@@ -377,10 +390,23 @@ class Peers:
         """Looks which connections are used, how far away the others are, and keeps what was learned of them."""
         self._round = self._loop.call_later(_ROUND_S, self._go_round)
         self._guests.say_unneeded()
+        self._measure_another()
         for number, connection in self._links.items():
             if not connection.blocked:
                 self.echoes.look(number, connection)
         self._book.save()
+
+    def _measure_another(self) -> None:
+        """Calls one of the nodes that were never measured, for those who plan: one in a round, so nobody is flooded."""
+        self._to_measure = None
+        if not self._measures_all:
+            return
+        known = self.echoes.delays_ms
+        others = [each for each in self._book.names if each not in known and each not in self._not_measured]
+        free = [each for each in others if each not in (self._node, *self.connected, *self._lost)]
+        if free:
+            self._to_measure = self._random.choice(sorted(free))
+            self._call(self._to_measure)
 
     def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""

@@ -1,8 +1,8 @@
 """How the nodes of a live network plan it, all of them alike, in each epoch.
 
 A plan is made from what the epoch says: its nodes in the order of their names, their regions, and its settings (the
-scheme's options, and the links that people wrote down). Where nobody has measured anything, nodes of one region are
-taken to be near, and all parts of the content to be wanted alike.
+scheme's options, the links that people wrote down, and what the nodes have measured). Where nobody has measured
+anything, nodes of one region are taken to be near, and all parts of the content to be wanted alike.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from siftcast.model import Schema
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.epochs.view import Epoch
+from siftcast.runtimes.live.node.measured import Measured
 from siftcast.schemes import Ground, Scheme
 from siftcast.schemes.planned_node import Survey
 from siftcast.space import Tree
@@ -24,11 +25,12 @@ _NEAR_MS, _FAR_MS = 1.0, 1_000.0
 _PLAN_SEED = 0  # all nodes must find the same plan
 
 
-class PlanSettings(msgspec.Struct, frozen=True):
-    """What a person chose about a network, beside its nodes."""
+class PlanSettings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person chose about a network, beside its nodes, and what was measured in it."""
 
     options: dict[str, Any] = {}
     links: list[tuple[NodeId, NodeId]] = []
+    measured: Measured = Measured()
 
     def encode(self) -> bytes:
         """The settings of an epoch."""
@@ -45,11 +47,13 @@ def survey_of(chosen: Scheme[Any, Any], schema: Schema | None) -> Survey:
 
     def survey(epoch: Epoch) -> tuple[Ground, Any]:
         settings = PlanSettings.decode(epoch.settings)
+        guessed_ms, measured = np.array(latencies_ms(epoch.regions)), settings.measured
         ground = Ground(
-            np.array(latencies_ms(epoch.regions)),
+            measured.latencies_ms(epoch.nodes, guessed_ms) if measured.delays_ms else guessed_ms,
             np.random.default_rng(_PLAN_SEED),
             schema=schema,
             tree=_tree(settings.links, epoch.nodes),
+            loads=measured.axis_loads(schema),
         )
         return ground, chosen.configure(settings.options)
 

@@ -87,6 +87,8 @@ class Desk(Protocol):
 
     def apply(self, text: str) -> None: ...
 
+    def replan(self, connection: Connection, request: int) -> None: ...
+
     def forget(self, text: str) -> list[dict[str, Any]]: ...
 
     def describe(self) -> dict[str, Any]: ...
@@ -426,6 +428,9 @@ class Session:
     def _operate(self, frame: Operate) -> None:
         self.guard.operate()
         facts: dict[str, Any] = {}
+        if frame.action == "replan":
+            self._desk.replan(self.connection, frame.request)
+            return
         if frame.action == "leave":
             self._desk.leave()
         elif frame.action == "apply":

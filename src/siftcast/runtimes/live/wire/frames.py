@@ -264,13 +264,14 @@ class Inquire(Frame, frozen=True, gc=False, tag=30):
 
 
 class Operate(Frame, frozen=True, gc=False, tag=36):
-    """A client has the node leave its network, forget another, or have the network planned by another configuration.
+    """A client has the node leave its network, forget another, or have the network planned otherwise.
 
-    `what` is the node to forget, or the configuration. The answer is a `Description`.
+    `what` is the node to forget, or the configuration to `apply`; with `replan` the plan follows from what all nodes
+    have measured. The answer is a `Description`.
     """
 
     request: int
-    action: Literal["leave", "forget", "apply"]
+    action: Literal["leave", "forget", "apply", "replan"]
     what: str = ""
 
 
