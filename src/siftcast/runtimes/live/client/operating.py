@@ -68,7 +68,7 @@ async def forget(bus: Bus, node: str, progress: Callable[[Mapping[str, Any]], No
 async def apply(bus: Bus, text: str, progress: Callable[[Mapping[str, Any]], None]) -> int:
     """Has the network planned by another configuration, and waits until it is; returns the number of the plan."""
     link = await bus._present()
-    before = (await bus.describe())["state"]["epoch"]
+    before = (await bus.describe())["state"].get("epoch", 0)
     await link.request(lambda number: Operate(number, "apply", text))
     return await _planned(bus, before, progress)
 
@@ -81,7 +81,7 @@ async def replan(
     `show` is given what was measured, `progress` the state of the node meanwhile.
     """
     link = await bus._present()
-    before = (await bus.describe())["state"]["epoch"]
+    before = (await bus.describe())["state"].get("epoch", 0)
     answer: Description = await link.request(lambda number: Operate(number, "replan"))
     show(answer.facts)
     return await _planned(bus, before, progress)
