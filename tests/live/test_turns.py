@@ -38,3 +38,24 @@ async def test_what_is_left_of_a_turn_is_read_on_in_order_and_nothing_is_lost(tm
         async with bus.subscribe("x >= 0") as stream:
             assert await bus.publish_many([{"x": number} for number in range(EVENTS)]) == EVENTS
             assert [(await anext(stream))["x"] for _ in range(EVENTS)] == list(range(EVENTS))
+
+
+@on_loop
+async def test_what_goes_out_is_gathered_while_a_read_is_cut_short_and_written_when_it_is_done(tmp_path) -> None:
+    """A turn is one frame here, so without gathering there would be a write for each event."""
+    async with running("", tmp_path) as node, siftcast.connect(url_of(node)) as bus, bus.subscribe("x >= 0") as stream:
+        writes = []
+        for connection in node._connections:
+            connection._turn_s = 0.0
+            connection.flush = counted(connection.flush, writes)  # type: ignore[method-assign]
+        assert await bus.publish_many([{"x": number} for number in range(EVENTS)], window=EVENTS) == EVENTS
+        assert [(await anext(stream))["x"] for _ in range(EVENTS)] == list(range(EVENTS))
+        assert len(writes) < EVENTS / 2
+
+
+def counted(flush, writes):  # type: ignore[no-untyped-def]
+    def count() -> None:
+        writes.append(1)
+        flush()
+
+    return count

@@ -104,11 +104,12 @@ class Outbox:
             self.loop.call_soon(self._end_turn)
 
     def cut_short(self) -> None:
-        """A read took all of its turn: the rest of it follows when the others have had theirs (`went_on`)."""
+        """A read took all of its turn: the rest of it follows when the others have had theirs (`goes_on`)."""
         self._more_follows = True
 
-    def went_on(self) -> None:
-        """The rest of a read was handled, or another turn of it."""
+    def goes_on(self) -> None:
+        """The rest of a read is handled now, or another turn of it."""
+        self._more_follows = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -213,10 +214,10 @@ class Connection(asyncio.Protocol):
         if self._partial and not self._reading_paused and len(self._partial) >= self._needed:
             data = bytes(self._partial)
             self._partial = bytearray()
-            was_cut_short, self._is_cut_short = self._is_cut_short, False
+            if self._is_cut_short:
+                self._is_cut_short = False
+                self._outbox.goes_on()
             self._read_all(data)
-            if was_cut_short:
-                self._outbox.went_on()
 
     def _read_all(self, data: bytes) -> None:
         try:
