@@ -112,10 +112,12 @@ async def test_a_watched_node_is_found_and_lost_and_an_unwatched_one_is_neither(
         await all_present(network)
         a, b = network.identity("a"), network.identity("b")
         mine, talk = network.protocol("a"), network.nodes["a"].life.peers
+        await until(lambda: b in talk.watched and mine.of(PeerFound))
+        found = len(mine.of(PeerFound))
         talk.unwatch(b)
         assert (talk.missing, network.present("a")) == ([], ["b"]), "the connection stays, because b watches a"
         talk.watch(b)
-        await until(lambda: len(mine.of(PeerFound)) == 2)
+        await until(lambda: len(mine.of(PeerFound)) == found + 1)
         talk.unwatch(b)
         await network.nodes["b"].stop()
         await until(lambda: not network.present("a"))
