@@ -198,8 +198,8 @@ def test_who_was_declared_gone_and_comes_back_is_told_and_ends(tmp_path: Path) -
 def test_a_name_that_another_node_has_is_refused_in_words(tmp_path: Path) -> None:
     with LocalNetwork(tmp_path, 1, more='data = "{name}"') as network:
         network.join("n1", "n0", data=True)
-        seed = network.urls["n0"].removeprefix("siftcast://")
-        options = ["--name", "n1", "--data", str(tmp_path / "other"), "--listen", "127.0.0.1:0", "--join", seed]
+        where = ["--listen", "siftcast://127.0.0.1:0", "--join", network.urls["n0"] + "/"]  # as nodes print it
+        options = ["--name", "n1", "--data", str(tmp_path / "other"), *where]
         command = [sys.executable, "-m", "siftcast", "serve", *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode != 0
