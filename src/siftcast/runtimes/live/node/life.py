@@ -291,7 +291,7 @@ class Life:
     @property
     def is_ready(self) -> bool:
         """Whether the node has its part in the network; one that joins has not at first."""
-        return bool(self.protocol.state().get("ready", True))
+        return not self.down and bool(self.protocol.state().get("ready", True))
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes of the network, as this one sees them."""

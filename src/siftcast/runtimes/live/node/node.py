@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 
 from siftcast.overlays.contract import Started, Stimulus
+from siftcast.overlays.epochs import view
 from siftcast.runtimes.live.errors import LEFT, LiveError
 from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.node import descriptors
@@ -103,6 +104,9 @@ class Node:
             on_defect=self._fail,
             on_leave=self._leave,
         )
+        self._placing: asyncio.Task[None] | None = None
+        self.placed: asyncio.Future[None] = self._loop.create_future()
+        """Done once the node has its part in the network; one that joins has not at first."""
         self.left: asyncio.Future[None] = self._loop.create_future()
         """Done once the node has left its network, and is to stop."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
@@ -132,8 +136,22 @@ class Node:
         self._warn_of_descriptors()
         self.life.peers.start()
         self.life.tables.warm_up()
-        overlay = self.life.overlay
-        self._log.info("ready", address=self.address, scheme=overlay.scheme, nodes=len(overlay.names))
+        self._log.info("listening", address=self.address, scheme=self.life.overlay.scheme)
+        if self.life.is_ready:
+            self._say_ready()
+        else:
+            self._placing = self._loop.create_task(self._await_place())
+
+    async def _await_place(self) -> None:
+        """Says when the node is ready; looks again and again, because a place comes with any message."""
+        while not self.life.is_ready:
+            await asyncio.sleep(_LOOK_S)
+        self._say_ready()
+
+    def _say_ready(self) -> None:
+        expected = [row for row in self.life.members() if row["state"] not in (view.LEFT, view.GONE)]
+        self._log.info("ready", address=self.address, nodes=len(expected))
+        self.placed.set_result(None)
 
     def _warn_of_descriptors(self) -> None:
         room, wanted = descriptors.connections_max(), self.configuration.limits.connections_max
@@ -147,9 +165,10 @@ class Node:
         if self._stopped:
             return
         self._stopped = True
-        if self._restart is not None:
-            self._restart.cancel()
-            await asyncio.gather(self._restart, return_exceptions=True)
+        for task in (self._placing, self._restart):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._acceptor is not None:
             self._acceptor.close()
         if self.left.done():
@@ -304,9 +323,8 @@ async def serve(
     try:
         await node.start(listener)
         ended = (told, node.failed, node.left)
-        while not node.life.is_ready and not any(future.done() for future in ended):
-            await asyncio.wait(ended, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-        if ready is not None and node.life.is_ready:
+        await asyncio.wait((*ended, node.placed), return_when=asyncio.FIRST_COMPLETED)
+        if ready is not None and node.placed.done():
             ready(node)
         await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
         if node.failed.done():
