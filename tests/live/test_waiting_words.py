@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import siftcast
+from siftcast.runtimes.live.client import operating
 from tests.live.asynchronous import on_loop, until
-from tests.live.growing import growing
+from tests.live.growing import Growing, growing
+from tests.live.nodes import url_of
 
 PLANNED = "filter-based"
 
@@ -19,3 +22,21 @@ async def test_the_log_of_a_node_that_joins_says_ready_when_it_has_its_place(tmp
         await joining.placed
         said = network.logged("b")
         assert said.index("listening") < said.index("ready")
+
+
+async def reach_of(network: Growing, at: str) -> dict[str, tuple[str, str]]:
+    """The state that the members agree on and what one of them sees, by name."""
+    async with siftcast.connect(url_of(network.nodes[at])) as bus:
+        return {row["name"]: (row["state"], row["reach"]) for row in await operating.members_of(bus)}
+
+
+@on_loop
+async def test_a_coordinator_that_is_down_is_shown_as_not_reached_beside_its_agreed_state(tmp_path: Path) -> None:
+    async with growing(tmp_path, PLANNED) as network:
+        await network.start("a")
+        await (await network.start("b", "a")).placed
+        await until(lambda: network.present("b") == ["a"])
+        assert await reach_of(network, "b") == {"a": ("present", "connected"), "b": ("present", "this node")}
+        await network.nodes["a"].stop()
+        await until(lambda: not network.present("b"))
+        assert await reach_of(network, "b") == {"a": ("present", "not reached"), "b": ("present", "this node")}

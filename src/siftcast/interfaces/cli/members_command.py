@@ -18,7 +18,7 @@ from siftcast.interfaces.cli.terminal import err, out
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _SAY_S = 2.0
-_SHOWN = ("name", "identity", "state", "address", "delay_ms")
+_SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
 
 
 def members(
@@ -30,6 +30,8 @@ def members(
     json: Flag = False,
 ) -> int:
     """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
+
+    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it.
 
     Example: siftcast members --at siftcast://127.0.0.1:7007
 
@@ -72,13 +74,13 @@ def members(
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
-    for heading in ("name", "identity", "state", "address", "delay", *(name.replace("_", " ") for name in more)):
-        table.add_column(heading, overflow="fold")
+    shown = [name for name in _SHOWN if name != "reach" or any(name in row for row in rows)]
+    for name in (*shown, *more):
+        table.add_column({"delay_ms": "delay"}.get(name, name.replace("_", " ")), overflow="fold")
     for row in rows:
         delay_ms = row.get("delay_ms")
-        cells = [str(row.get(name, "")) for name in _SHOWN[:-1]]
-        cells.append("" if delay_ms is None else f"{delay_ms:.1f} ms")
-        table.add_row(*map(Text, cells + [str(row.get(name, "")) for name in more]))
+        said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
+        table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
     return table
 
 

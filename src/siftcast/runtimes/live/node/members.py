@@ -2,7 +2,9 @@
 
 A protocol that keeps a list of members says so as the fact `members` of its state: dictionaries with `identity`, and
 with `state` and whatever else it knows. Otherwise the connections are all there is to tell. What the runtime knows, the
-name, the address and the delay, is added to either.
+name, the address and the delay, is added to either. What the members agree on may be long out of date: a member that is
+down stays present until the others notice, and a coordinator until a person says so. So what this node sees of a member
+stands beside its agreed state (`reach`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from siftcast.overlays.contract import NodeId
+from siftcast.overlays.epochs.view import GONE, LEFT
 from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.echoes import Echoes
 
@@ -25,6 +28,13 @@ class Connections(Protocol):
 
     @property
     def watched(self) -> frozenset[NodeId]: ...
+
+    @property
+    def unreached(self) -> frozenset[NodeId]: ...
+
+
+HERE, CONNECTED, NOT_REACHED = "this node", "connected", "not reached"
+"""What a node sees of a member; nothing, if it has had no reason to call it."""
 
 
 class Place(Protocol):
@@ -42,16 +52,24 @@ def list_members(
 
     def seen(node: NodeId) -> str:
         if node == own:
-            return "this node"
+            return HERE
         if node in connected:
-            return "connected"
+            return CONNECTED
         return "lost" if node in peers.watched else "known"
+
+    unreached = peers.unreached
+
+    def reach(node: NodeId) -> str:
+        if node == own or node in connected:
+            return seen(node)
+        return NOT_REACHED if node in unreached else ""
 
     told = state.get("members")
     if told is None:
         rows = [{"identity": node} for node in sorted({own, *names, *connected})]
     else:
-        rows = [dict(row) for row in told if isinstance(row, Mapping) and isinstance(row.get("identity"), int)]
+        found = [row for row in told if isinstance(row, Mapping) and isinstance(row.get("identity"), int)]
+        rows = [{"reach": "" if row.get("state") in (LEFT, GONE) else reach(row["identity"]), **row} for row in found]
     members = [
         {
             "identity": row["identity"],
