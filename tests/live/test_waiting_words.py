@@ -1,12 +1,16 @@
 """What nodes of a planned network say while something waits: for a place, for the coordinator, for a member."""
 
+import signal
+import subprocess
 from pathlib import Path
 
 import siftcast
 from siftcast.runtimes.live.client import operating
+from siftcast.runtimes.live.local_network import LocalNetwork
 from tests.live.asynchronous import on_loop, until
 from tests.live.growing import Growing, growing
 from tests.live.nodes import url_of
+from tests.live.test_commands import finish, start
 
 PLANNED = "filter-based"
 
@@ -40,3 +44,27 @@ async def test_a_coordinator_that_is_down_is_shown_as_not_reached_beside_its_agr
         await network.nodes["a"].stop()
         await until(lambda: not network.present("b"))
         assert await reach_of(network, "b") == {"a": ("present", "not reached"), "b": ("present", "this node")}
+
+
+def line_with(process: subprocess.Popen[str], words: str) -> str:
+    """The next line on standard error that has these words in it."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return line
+    raise AssertionError(f"it ended, and never said '{words}'")
+
+
+def test_a_command_that_waits_and_is_interrupted_says_that_what_was_asked_for_goes_on(tmp_path: Path) -> None:
+    with LocalNetwork(tmp_path, 3) as network:
+        network.await_joined()
+        network.kill("n0")
+        at = ["--at", network.urls["n1"]]
+        leaving = start("leave", *at)
+        line_with(leaving, "leaving for 0 s: ")
+        out, said = finish(leaving, signal.SIGINT)
+        assert (leaving.returncode, out) == (130, "")
+        assert f"leaving goes on without this command; to see how far it is: siftcast members {' '.join(at)}" in said
+        forgetting = start("forget", "n0", "--at", network.urls["n2"])
+        assert finish(forgetting)[0] == "node 'n0' is gone\n"
+        assert network.processes["n1"].wait(60) == 0  # it has gone on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +14,9 @@ from rich.text import Text
 from siftcast.interfaces.cli.caller import call_node, node_at
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err, out
+from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-_SAY_S = 2.0
 _SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
 
 
@@ -105,22 +104,18 @@ def leave(*, at: str | None = None, token: str | None = None, authorities: Path 
     from siftcast.runtimes.live.errors import LEFT
     from siftcast.runtimes.live.node.node import run
 
-    begun = said = time.monotonic()
-    told = ""
+    url = node_at(at)
 
-    def show(state: Mapping[str, Any]) -> None:
-        nonlocal told, said
-        facts = state.get("leaving")
-        words = str(facts) if facts is not None else f"it holds {state.get('relays_waiting', 0):,} messages for others"
-        if words != told and (not told or time.monotonic() - said >= _SAY_S):
-            told, said = words, time.monotonic()
-            err().print(Text(f"leaving for {time.monotonic() - begun:.0f} s: {words}", "dim"), soft_wrap=True)
+    def words(facts: Facts) -> str:
+        state = facts["state"]
+        return str(state.get("leaving") or f"it holds {state.get('relays_waiting', 0):,} messages for others")
 
-    async def ask() -> None:
-        async with call_node(node_at(at), "siftcast leave", token=token, authorities=authorities) as bus:
+    async def ask(show: WaitingLine) -> None:
+        async with call_node(url, "siftcast leave", token=token, authorities=authorities) as bus:
             await operating.leave(bus, show)
 
-    run(ask())
+    with waiting_line("leaving", url, words) as show:
+        run(ask(show))
     out().print(Text(LEFT))
     return OK
 
@@ -147,7 +142,7 @@ def forget(
     at
         Any other node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
     token
-        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate = true.
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate and see.
     authorities
         A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     json
@@ -156,20 +151,18 @@ def forget(
     from siftcast.runtimes.live.client import operating
     from siftcast.runtimes.live.node.node import run
 
-    told = ""
+    url = node_at(at)
 
-    def show(member: Mapping[str, Any]) -> None:
-        nonlocal told
-        words = f"node '{member['name']}' is still {member['state']}: the network plans without it first"
-        if words != told:
-            told = words
-            err().print(Text(words, "dim"), soft_wrap=True)
+    def words(facts: Facts) -> str:
+        states = [row["state"] for row in facts["members"] if node in (row["name"], str(row["identity"]))]
+        return f"it is still {' and '.join(states) or 'known'}; the network plans without it first"
 
-    async def ask() -> list[dict[str, Any]]:
-        async with call_node(node_at(at), "siftcast forget", token=token, authorities=authorities) as bus:
+    async def ask(show: WaitingLine) -> list[dict[str, Any]]:
+        async with call_node(url, "siftcast forget", token=token, authorities=authorities) as bus:
             return await operating.forget(bus, node, show)
 
-    reports: list[dict[str, Any]] = run(ask())
+    with waiting_line(f"forgetting {node}", url, words) as show:
+        reports: list[dict[str, Any]] = run(ask(show))
     if json:
         out().print(Text(msgspec.json.encode(reports).decode()), soft_wrap=True)
         return OK

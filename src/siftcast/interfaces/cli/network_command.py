@@ -5,10 +5,8 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from cyclopts import App
 from rich.text import Text
@@ -16,6 +14,7 @@ from rich.text import Text
 from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import FAILED, OK
 from siftcast.interfaces.cli.terminal import err, facts, out
+from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
 
 network_app = App(name="network", help="Run a network of nodes on this machine, or change the plan of one that runs.")
 _LOOK_S = 0.2
@@ -110,18 +109,16 @@ def apply(
 
     text = read_text(configuration, ConfigurationError, "siftcast serve --example")
     parse_configuration(text, str(configuration))
-    told = ""
+    url = node_at(at)
 
-    def show(state: Mapping[str, Any]) -> None:
-        nonlocal told
-        words = f"plan {state['epoch']} is used; {len(state['epochs'])} are open"
-        if words != told:
-            told = words
-            err().print(Text(words, "dim"), soft_wrap=True)
+    def words(facts: Facts) -> str:
+        return f"plan {facts['state']['epoch']} is used; {len(facts['state']['epochs'])} are open"
 
-    async def ask() -> int:
-        async with call_node(node_at(at), "siftcast network apply", token=token, authorities=authorities) as bus:
+    async def ask(show: WaitingLine) -> int:
+        async with call_node(url, "siftcast network apply", token=token, authorities=authorities) as bus:
             return await operating.apply(bus, text, show)
 
-    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
+    with waiting_line("planning", url, words) as show:
+        number = run(ask(show))
+    out().print(Text(f"plan {number} is used by all nodes"), soft_wrap=True)
     return OK
