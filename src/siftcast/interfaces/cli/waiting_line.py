@@ -32,7 +32,7 @@ class WaitingLine:
 
     def __call__(self, facts: Facts) -> None:
         self.is_taken = True
-        now, words = time.monotonic(), self._words(facts) if facts else ""
+        now, words = time.monotonic(), "; ".join((self._words(facts), *facts["waits_for"])) if facts else ""
         if words in ("", self._shown) or (self._shown and now - self._said < _SAY_S):
             return
         self._shown, self._said = words, now

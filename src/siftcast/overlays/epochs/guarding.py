@@ -15,11 +15,12 @@ until the node is back in touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from siftcast.model import Filter, Subscription
 from siftcast.overlays.contract import Effect, NodeId, SendMessage, Stimulus
 from siftcast.overlays.epochs.messages import Guard
+from siftcast.overlays.epochs.view import PRESENT, View
 
 _SERIALS_PER_LIFE = 2**32
 
@@ -28,6 +29,19 @@ class GuardianChosen(Stimulus, frozen=True, gc=False):
     """Another node guards this one from now on; None, if there is nobody."""
 
     peer: NodeId | None
+
+
+def chosen_guardian(
+    view: View, node: NodeId, near: Iterable[NodeId], found: Collection[NodeId], current: NodeId | None
+) -> NodeId | None:
+    """Who is to guard a node: whoever stands in for it, or else the same as before, or one that is near and there."""
+    stand_in = view.newest.stand_in(node)
+    if stand_in is not None:
+        return stand_in
+    able = [each for each in sorted(near) if each in found and view.state(each) == PRESENT]
+    if current in able:
+        return current
+    return able[0] if able else None
 
 
 class Guardian:

@@ -51,7 +51,7 @@ from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
-from siftcast.runtimes.live.node.members import list_members
+from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.rights import Guard
@@ -299,6 +299,10 @@ class Life:
             self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
         )
 
+    def waits_for(self) -> list[str]:
+        """Whom a change of the network waits for, as far as this node knows, in words."""
+        return waiting_words(self.protocol.state(), self.peers, self._lasting.book)
+
     def _named(self, event: WireEvent, source: str = "") -> WireEvent:
         """The event with an id, and with a source if one is given; as it is, if it has them."""
         tally = self._lasting.tally
@@ -334,6 +338,7 @@ class Life:
     def _state(self) -> dict[str, Any]:
         """What the protocol says about itself, with nodes by their names."""
         state = dict(self.protocol.state())
+        state.pop("awaited", None)  # `waits_for` says it in words
         if "peers_lost" in state:
             state["peers_lost"] = [self._lasting.book.name(node) for node in state["peers_lost"]]
         if "durable" in state:
@@ -360,6 +365,7 @@ class Life:
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
             "state": self._state(),
+            "waits_for": self.waits_for(),
             "effects_failed": self.carrier.failed,
             "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
         }

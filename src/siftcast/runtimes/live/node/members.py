@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.epochs.view import GONE, LEFT
+from siftcast.overlays.epochs.awaited import ASKED, COORDINATOR, SILENT, UNHEARD
+from siftcast.overlays.epochs.view import ABSENT, GONE, LEFT
 from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.echoes import Echoes
 
@@ -66,7 +67,7 @@ def list_members(
 
     told = state.get("members")
     if told is None:
-        rows = [{"identity": node} for node in sorted({own, *names, *connected})]
+        rows: list[dict[str, Any]] = [{"identity": node} for node in sorted({own, *names, *connected})]
     else:
         found = [row for row in told if isinstance(row, Mapping) and isinstance(row.get("identity"), int)]
         rows = [{"reach": "" if row.get("state") in (LEFT, GONE) else reach(row["identity"]), **row} for row in found]
@@ -82,3 +83,32 @@ def list_members(
         for row in rows
     ]
     return sorted(members, key=lambda row: (str(row["name"]), row["identity"]))
+
+
+_WHY = {
+    COORDINATOR: "waits for coordinator '{name}'",
+    SILENT: "waits for node '{name}', which does not answer",
+    ABSENT: "waits for node '{name}', which is absent and may hold messages of an earlier plan",
+    UNHEARD: "waits for most of the other nodes, and node '{name}' does not answer",
+    ASKED: "asks '{name}' for a place, which does not answer",
+}
+_UNREACHED = {
+    COORDINATOR: "waits for coordinator '{name}', which this node does not reach",
+    ASKED: "asks '{name}' for a place, and does not reach it at {address}",
+}
+_NAMED_MAX = 3
+
+
+def waiting_words(state: Mapping[str, Any], peers: Connections, book: AddressBook) -> list[str]:
+    """Whom a change of the network waits for, as far as this node knows, and what a person can do about it."""
+    words, names = [], {row["identity"]: row["name"] for row in state.get("members", ())}
+    awaited, unreached = state.get("awaited", ()), peers.unreached
+    for row in awaited[:_NAMED_MAX]:
+        node, why = row["identity"], row["why"]
+        name = names.get(node, book.name(node))
+        said = _UNREACHED.get(why, _WHY[why]) if node in unreached else _WHY[why]
+        said = said.format(name=name, address=book.address(node))
+        is_there = why == ASKED or (why == COORDINATOR and node not in unreached)
+        words.append(said if is_there else f"{said}; if it never comes back: siftcast forget {name}")
+    more = len(awaited) - _NAMED_MAX
+    return words if more <= 0 else [*words, f"and for {more} more"]

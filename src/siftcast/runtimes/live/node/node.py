@@ -43,6 +43,7 @@ from siftcast.runtimes.live.wire.frames import Failure, Hello
 
 _FAREWELL_S = 1.0
 _LOOK_S = 0.02
+_SAY_S = 10.0
 _AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
 _CALM_S = 60.0
 """A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
@@ -143,9 +144,14 @@ class Node:
             self._placing = self._loop.create_task(self._await_place())
 
     async def _await_place(self) -> None:
-        """Says when the node is ready; looks again and again, because a place comes with any message."""
-        while not self.life.is_ready:
+        """Says when the node is ready, and now and then whom it asks in vain."""
+        said = self._loop.time()
+        while not self.life.is_ready:  # a place comes with any message
             await asyncio.sleep(_LOOK_S)
+            if self._loop.time() - said >= _SAY_S:
+                said = self._loop.time()
+                reason = "; ".join(self.life.waits_for()) or "the network has other changes to finish first"
+                self._log.warning("no place in the network yet", reason=reason)
         self._say_ready()
 
     def _say_ready(self) -> None:
