@@ -45,6 +45,7 @@ MISTAKES = {
     "not a member": ('[node]\nname = "z"\n' + THREE, 2, "add it"),
     "a name twice": ('[node]\nname = "a"\n' + THREE.replace('"c"', '"a"'), 11, "its own name"),
     "a bad member": ('[node]\nname = "a"\n' + THREE.replace("127.0.0.1:3", "nowhere"), 12, "host:port"),
+    "links of nobody": ('[overlay]\nlinks = [["a", "b"]]\n', 2, "list the nodes that they link in [[overlay.nodes]]"),
     "a bad link": ('[node]\nname = "a"\n[overlay]\nlinks = [["a", "z"]]\n' + THREE, 4, "nodes are: a, b, c"),
 }
 LAYOUT_MISTAKES = {

@@ -92,7 +92,9 @@ def apply(
     Parameters
     ----------
     configuration
-        A configuration of any node of the network, with another [overlay] table.
+        A file whose [overlay] table says what is to change: links, as in [["n0", "n1"], ["n1", "n2"]], options, or
+        both. What it leaves out stays as it is. A whole configuration of any of the nodes will do, too: its
+        [[overlay.nodes]] must then name all nodes of the network, and options and links that it leaves out are dropped.
     at
         Any node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
     token
@@ -108,11 +110,11 @@ def apply(
     from siftcast.runtimes.live.node.node import run
 
     text = read_text(configuration, ConfigurationError, "siftcast serve --example")
-    parse_configuration(text, str(configuration))
+    parse_configuration(text, str(configuration), for_running=True)
     url = node_at(at)
 
     def words(facts: Facts) -> str:
-        return f"plan {facts['state']['epoch']} is used; {len(facts['state']['epochs'])} are open"
+        return f"plan {facts['state']['epoch']} is used; open plans: {len(facts['state']['epochs'])}"
 
     async def ask(show: WaitingLine) -> int:
         async with call_node(url, "siftcast network apply", token=token, authorities=authorities) as bus:

@@ -1,7 +1,7 @@
 """What a command shows while a network does what was asked for: how far it is, and whom it waits for.
 
-`siftcast leave`, `forget` and `network apply` ask a node for something that takes as long as it takes. It goes on at the
-node when the command is interrupted, which is said then.
+`siftcast leave`, `forget` and `network apply` ask a node for something that takes as long as it takes. It goes on when
+the command is interrupted, which is said then.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ COORDINATOR, SILENT, UNHEARD, ASKED = "coordinator", "silent", "unheard", "asked
 
 
 def unheard(view: View, node: NodeId, heard: Collection[NodeId], forgotten: Collection[NodeId]) -> list[NodeId]:
-    """Who has to say what it knows before `node` can take the office of a coordinator that is gone; nobody if it can."""
+    """Who has to say what it knows before `node` can take the office of a coordinator; nobody, if it can."""
     others = [each.node for each in view.members if each.is_expected and each.node not in forgotten]
     asked = [other for other in others if other not in heard and other != node]
     return asked if 2 * (len(others) - len(asked)) <= len(others) else []

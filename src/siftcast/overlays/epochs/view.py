@@ -109,7 +109,7 @@ def is_expected(view: View, node: NodeId) -> bool:
 
 
 def absent_in_old(view: View) -> list[NodeId]:
-    """Those who are expected back and have a place in an epoch that is not used any more: they may hold its messages."""
+    """Those who are expected back with a place in an epoch that is not used any more: they may hold its messages."""
     old = {node for epoch in view.epochs if epoch.number < view.used for node in epoch.nodes}
     return [member.node for member in view.members if member.state == ABSENT and member.node in old]
 

@@ -13,7 +13,7 @@ from siftcast.runtimes.live.wire.frames import Description, Operate
 _LOOK_S = 0.2
 Rows = list[dict[str, Any]]
 Progress = Callable[[Mapping[str, Any]], None]
-"""Is called with what the node says about itself, again and again; first with nothing, when it has taken the request."""
+"""Is called with what the node says about itself while it works; with nothing, once it has taken the request."""
 
 
 async def members_of(bus: Bus) -> Rows:

@@ -37,7 +37,7 @@ from siftcast.overlays.contract import (
     Started,
     Stimulus,
 )
-from siftcast.overlays.epochs.planned import LEAVE
+from siftcast.overlays.epochs.planned import LEAVE, Planned
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
 from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused
 from siftcast.runtimes.live.logs import Logger
@@ -270,7 +270,9 @@ class Life:
 
     def apply(self, text: str) -> None:
         """Has the network planned by another configuration; raises Refused or ConfigurationError."""
-        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members())))
+        view = self.protocol.view if isinstance(self.protocol, Planned) else None
+        used = b"" if view is None else view.newest.settings
+        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members(), used)))
 
     def forget(self, text: str) -> list[dict[str, Any]]:
         """Declares a node gone, by name or identity; returns what the protocol reports about it. Raises Refused."""

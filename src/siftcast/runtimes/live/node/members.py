@@ -89,11 +89,12 @@ _WHY = {
     COORDINATOR: "waits for coordinator '{name}'",
     SILENT: "waits for node '{name}', which does not answer",
     ABSENT: "waits for node '{name}', which is absent and may hold messages of an earlier plan",
-    UNHEARD: "waits for most of the other nodes, and node '{name}' does not answer",
+    UNHEARD: "waits for most of the other nodes, and '{name}' has not answered yet",
     ASKED: "asks '{name}' for a place, which does not answer",
 }
 _UNREACHED = {
     COORDINATOR: "waits for coordinator '{name}', which this node does not reach",
+    UNHEARD: "waits for most of the other nodes, and does not reach '{name}'",
     ASKED: "asks '{name}' for a place, and does not reach it at {address}",
 }
 _NAMED_MAX = 3
@@ -108,7 +109,8 @@ def waiting_words(state: Mapping[str, Any], peers: Connections, book: AddressBoo
         name = names.get(node, book.name(node))
         said = _UNREACHED.get(why, _WHY[why]) if node in unreached else _WHY[why]
         said = said.format(name=name, address=book.address(node))
-        is_there = why == ASKED or (why == COORDINATOR and node not in unreached)
-        words.append(said if is_there else f"{said}; if it never comes back: siftcast forget {name}")
+        # Only a node that is down can be forgotten, and one that is about to join could not ask for it.
+        can_be_forgotten = why == ABSENT or (node in unreached and why != ASKED)
+        words.append(f"{said}; if it never comes back: siftcast forget {name}" if can_be_forgotten else said)
     more = len(awaited) - _NAMED_MAX
     return words if more <= 0 else [*words, f"and for {more} more"]
