@@ -4,6 +4,7 @@ It runs in this process (`use_everybody`), and in processes of its own: `python 
 """
 
 import io
+import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -147,10 +148,11 @@ def use_everybody(put: Callable[[object, str, object], None] = setattr) -> None:
 class Growing:
     """Nodes of one network in this process, the first by itself and the others joining."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scheme: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.said: dict[str, io.StringIO] = {}
         self._folder = folder
+        self._scheme = scheme
 
     async def start(
         self, name: str, seed: str = "", *, listen: str = "127.0.0.1:0", data: bool = False, more: str = ""
@@ -160,13 +162,17 @@ class Growing:
         if seed:
             text += f'[join]\nseeds = ["{self.nodes[seed].address if seed in self.nodes else seed}"]\n'
         else:
-            text += f'[overlay]\nnetwork = "growing"\nscheme = "{NAME}"\n'
+            text += f'[overlay]\nnetwork = "growing"\nscheme = "{self._scheme}"\n'
         file = parse_configuration(text, str(self._folder / f"{name}.toml"))
         log = make_log("json", stream=self.said.setdefault(name, io.StringIO()))
         node = Node(file, log=log, invited=await ask_to_be_invited(file, log) if seed else None)
         await node.start()
         self.nodes[name] = node
         return node
+
+    def logged(self, name: str) -> list[str]:
+        """What a node has logged, without the facts."""
+        return [json.loads(line)["event"] for line in self.said[name].getvalue().splitlines()]
 
     def protocol(self, name: str) -> Everybody:
         found = self.nodes[name].life.protocol
@@ -181,9 +187,9 @@ class Growing:
 
 
 @asynccontextmanager
-async def growing(folder: Path) -> AsyncIterator[Growing]:
+async def growing(folder: Path, scheme: str = NAME) -> AsyncIterator[Growing]:
     """A network that is still to be grown, and is stopped at the end."""
-    network = Growing(folder)
+    network = Growing(folder, scheme)
     try:
         yield network
     finally:

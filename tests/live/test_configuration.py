@@ -30,6 +30,7 @@ MISTAKES = {
     "no such policy": ('[slow_consumers]\npolicy = "ignore"\n', 2, "docs/configuration.md"),
     "bad name": ('[node]\nname = "a b"\n', 2, "letters, digits"),
     "no address": ('[node]\nlisten = "7007"\n', 2, "host:port"),
+    "an address of clients": ('[join]\nseeds = ["siftcasts://a:7007/"]\n', 2, "write a:7007 ([tls] in a configuration"),
     "open to all": ('[node]\nlisten = "0.0.0.0:7007"\n', 2, "allow_remote = true"),
     "frame too small": ("[limits]\nframe_bytes_max = 100\n", 2, "event_bytes_max"),
     "spill nowhere": ('[slow_consumers]\npolicy = "spill"\n', 2, "data"),
@@ -44,6 +45,7 @@ MISTAKES = {
     "not a member": ('[node]\nname = "z"\n' + THREE, 2, "add it"),
     "a name twice": ('[node]\nname = "a"\n' + THREE.replace('"c"', '"a"'), 11, "its own name"),
     "a bad member": ('[node]\nname = "a"\n' + THREE.replace("127.0.0.1:3", "nowhere"), 12, "host:port"),
+    "links of nobody": ('[overlay]\nlinks = [["a", "b"]]\n', 2, "list the nodes that they link in [[overlay.nodes]]"),
     "a bad link": ('[node]\nname = "a"\n[overlay]\nlinks = [["a", "z"]]\n' + THREE, 4, "nodes are: a, b, c"),
 }
 LAYOUT_MISTAKES = {

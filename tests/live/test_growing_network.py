@@ -198,8 +198,8 @@ def test_who_was_declared_gone_and_comes_back_is_told_and_ends(tmp_path: Path) -
 def test_a_name_that_another_node_has_is_refused_in_words(tmp_path: Path) -> None:
     with LocalNetwork(tmp_path, 1, more='data = "{name}"') as network:
         network.join("n1", "n0", data=True)
-        seed = network.urls["n0"].removeprefix("siftcast://")
-        options = ["--name", "n1", "--data", str(tmp_path / "other"), "--listen", "127.0.0.1:0", "--join", seed]
+        where = ["--listen", "siftcast://127.0.0.1:0", "--join", network.urls["n0"] + "/"]  # as nodes print it
+        options = ["--name", "n1", "--data", str(tmp_path / "other"), *where]
         command = [sys.executable, "-m", "siftcast", "serve", *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode != 0
@@ -221,10 +221,16 @@ def test_another_plan_takes_the_place_of_the_old_one_while_events_are_published(
                 assert await operating.apply(bus, text, lambda _: None) == 1  # it is planned so already
                 counted_from = len(publisher.accepted)
                 assert await operating.apply(bus, new, lambda _: None) == 2
+                links = '[overlay]\nlinks = [["n0", "n1"], ["n1", "n2"]]\n'
+                assert await operating.apply(bus, links, lambda _: None) == 3  # nodes and options are as they were
+                whole = new.replace("[overlay]\n", links)
+                assert await operating.apply(bus, whole, lambda _: None) == 3  # so it is the same that was asked for
                 for wrong, words in (
                     (new.replace('"covering"', '"short"'), "covering"),
                     (new.replace("[overlay]", '[overlay]\nnetwork = "other"'), "for 'other'"),
                     (new.replace("[overlay]", '[overlay]\nscheme = "broadcast"'), "cannot be changed"),
+                    (links.replace("n2", "n3"), "n3, which the network does not have; its nodes are n0, n1, n2"),
+                    ("[overlay]\n", "write links or options in its"),
                 ):
                     with pytest.raises(SiftcastError, match=words):
                         await operating.apply(bus, wrong, lambda _: None)

@@ -59,6 +59,7 @@ def test_a_token_of_the_environment_goes_only_where_the_environment_says(monkeyp
     ("arguments", "told"),
     [
         (["subscriptions", "--at", "siftcast://127.0.0.1:1"], "no node listens there; siftcast serve starts one"),
+        (["serve", "--join", "siftcasts://127.0.0.1:7007"], "--join: nodes call each other at host:port"),
         (["serve", "--listen", "nowhere"], "--listen: 'nowhere' is no address; write host:port"),
         (["serve", "--listen", "0.0.0.0:0"], "--listen: 0.0.0.0 can be reached from other machines"),
         (["serve", "--config", "node.toml", "--listen", "127.0.0.1:0"], "leave out --listen"),

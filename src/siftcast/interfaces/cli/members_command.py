@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +14,10 @@ from rich.text import Text
 from siftcast.interfaces.cli.caller import call_node, node_at
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err, out
+from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-_SAY_S = 2.0
-_SHOWN = ("name", "identity", "state", "address", "delay_ms")
+_SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
 
 
 def members(
@@ -30,6 +29,8 @@ def members(
     json: Flag = False,
 ) -> int:
     """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
+
+    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it.
 
     Example: siftcast members --at siftcast://127.0.0.1:7007
 
@@ -72,13 +73,13 @@ def members(
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
-    for heading in ("name", "identity", "state", "address", "delay", *(name.replace("_", " ") for name in more)):
-        table.add_column(heading, overflow="fold")
+    shown = [name for name in _SHOWN if name != "reach" or any(name in row for row in rows)]
+    for name in (*shown, *more):
+        table.add_column({"delay_ms": "delay"}.get(name, name.replace("_", " ")), overflow="fold")
     for row in rows:
         delay_ms = row.get("delay_ms")
-        cells = [str(row.get(name, "")) for name in _SHOWN[:-1]]
-        cells.append("" if delay_ms is None else f"{delay_ms:.1f} ms")
-        table.add_row(*map(Text, cells + [str(row.get(name, "")) for name in more]))
+        said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
+        table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
     return table
 
 
@@ -103,22 +104,18 @@ def leave(*, at: str | None = None, token: str | None = None, authorities: Path 
     from siftcast.runtimes.live.errors import LEFT
     from siftcast.runtimes.live.node.node import run
 
-    begun = said = time.monotonic()
-    told = ""
+    url = node_at(at)
 
-    def show(state: Mapping[str, Any]) -> None:
-        nonlocal told, said
-        facts = state.get("leaving")
-        words = str(facts) if facts is not None else f"it holds {state.get('relays_waiting', 0):,} messages for others"
-        if words != told and (not told or time.monotonic() - said >= _SAY_S):
-            told, said = words, time.monotonic()
-            err().print(Text(f"leaving for {time.monotonic() - begun:.0f} s: {words}", "dim"), soft_wrap=True)
+    def words(facts: Facts) -> str:
+        state = facts["state"]
+        return str(state.get("leaving") or f"it holds {state.get('relays_waiting', 0):,} messages for others")
 
-    async def ask() -> None:
-        async with call_node(node_at(at), "siftcast leave", token=token, authorities=authorities) as bus:
+    async def ask(show: WaitingLine) -> None:
+        async with call_node(url, "siftcast leave", token=token, authorities=authorities) as bus:
             await operating.leave(bus, show)
 
-    run(ask())
+    with waiting_line("leaving", url, words) as show:
+        run(ask(show))
     out().print(Text(LEFT))
     return OK
 
@@ -145,7 +142,7 @@ def forget(
     at
         Any other node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
     token
-        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate = true.
+        Says who asks; SIFTCAST_TOKEN in the environment does too. Its principal needs operate and see.
     authorities
         A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     json
@@ -154,20 +151,18 @@ def forget(
     from siftcast.runtimes.live.client import operating
     from siftcast.runtimes.live.node.node import run
 
-    told = ""
+    url = node_at(at)
 
-    def show(member: Mapping[str, Any]) -> None:
-        nonlocal told
-        words = f"node '{member['name']}' is still {member['state']}: the network plans without it first"
-        if words != told:
-            told = words
-            err().print(Text(words, "dim"), soft_wrap=True)
+    def words(facts: Facts) -> str:
+        states = [row["state"] for row in facts["members"] if node in (row["name"], str(row["identity"]))]
+        return f"it is still {' and '.join(states) or 'known'}; the network plans without it first"
 
-    async def ask() -> list[dict[str, Any]]:
-        async with call_node(node_at(at), "siftcast forget", token=token, authorities=authorities) as bus:
+    async def ask(show: WaitingLine) -> list[dict[str, Any]]:
+        async with call_node(url, "siftcast forget", token=token, authorities=authorities) as bus:
             return await operating.forget(bus, node, show)
 
-    reports: list[dict[str, Any]] = run(ask())
+    with waiting_line(f"forgetting {node}", url, words) as show:
+        reports: list[dict[str, Any]] = run(ask(show))
     if json:
         out().print(Text(msgspec.json.encode(reports).decode()), soft_wrap=True)
         return OK

@@ -5,10 +5,8 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from cyclopts import App
 from rich.text import Text
@@ -16,6 +14,7 @@ from rich.text import Text
 from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import FAILED, OK
 from siftcast.interfaces.cli.terminal import err, facts, out
+from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
 
 network_app = App(name="network", help="Run a network of nodes on this machine, or change the plan of one that runs.")
 _LOOK_S = 0.2
@@ -93,7 +92,9 @@ def apply(
     Parameters
     ----------
     configuration
-        A configuration of any node of the network, with another [overlay] table.
+        A file whose [overlay] table says what is to change: links, as in [["n0", "n1"], ["n1", "n2"]], options, or
+        both. What it leaves out stays as it is. A whole configuration of any of the nodes will do, too: its
+        [[overlay.nodes]] must then name all nodes of the network, and options and links that it leaves out are dropped.
     at
         Any node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
     token
@@ -109,13 +110,16 @@ def apply(
     from siftcast.runtimes.live.node.node import run
 
     text = read_text(configuration, ConfigurationError, "siftcast serve --example")
-    parse_configuration(text, str(configuration))
+    parse_configuration(text, str(configuration), for_running=True)
+    url = node_at(at)
 
-    async def ask() -> int:
-        async with call_node(node_at(at), "siftcast network apply", token=token, authorities=authorities) as bus:
-            return await operating.apply(bus, text, _progress())
+    async def ask(show: WaitingLine) -> int:
+        async with call_node(url, "siftcast network apply", token=token, authorities=authorities) as bus:
+            return await operating.apply(bus, text, show)
 
-    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
+    with waiting_line("planning", url, _words) as show:
+        number = run(ask(show))
+    out().print(Text(f"plan {number} is used by all nodes"), soft_wrap=True)
     return OK
 
 
@@ -142,15 +146,19 @@ def replan(*, at: str | None = None, token: str | None = None, authorities: Path
     from siftcast.runtimes.live.client import operating
     from siftcast.runtimes.live.node.node import run
 
-    async def ask() -> int:
-        async with call_node(node_at(at), "siftcast network replan", token=token, authorities=authorities) as bus:
-            return await operating.replan(bus, _show_measured, _progress())
+    url = node_at(at)
 
-    out().print(Text(f"plan {run(ask())} is used by all nodes"), soft_wrap=True)
+    async def ask(show: WaitingLine) -> int:
+        async with call_node(url, "siftcast network replan", token=token, authorities=authorities) as bus:
+            return await operating.replan(bus, _show_measured, show)
+
+    with waiting_line("planning", url, _words) as show:
+        number = run(ask(show))
+    out().print(Text(f"plan {number} is used by all nodes"), soft_wrap=True)
     return OK
 
 
-def _show_measured(measured: Mapping[str, Any]) -> None:
+def _show_measured(measured: Facts) -> None:
     nodes, median, most = measured["nodes"], measured["delay_ms_median"], measured["delay_ms_max"]
     delays = "none yet" if median is None else f"median {median:.1f} ms, at most {most:.1f} ms"
     rows = [
@@ -165,15 +173,5 @@ def _show_measured(measured: Mapping[str, Any]) -> None:
         err().print(Text(f"did not answer: {', '.join(measured['silent'])}", "yellow"), soft_wrap=True)
 
 
-def _progress() -> Callable[[Mapping[str, Any]], None]:
-    """Says which plans are open, each time that changes."""
-    told = ""
-
-    def show(state: Mapping[str, Any]) -> None:
-        nonlocal told
-        words = f"plan {state['epoch']} is used; {len(state['epochs'])} are open"
-        if words != told:
-            told = words
-            err().print(Text(words, "dim"), soft_wrap=True)
-
-    return show
+def _words(facts: Facts) -> str:
+    return f"plan {facts['state']['epoch']} is used; open plans: {len(facts['state']['epochs'])}"

@@ -82,8 +82,9 @@ def serve(
     from siftcast.runtimes.live.node.descriptors import raise_limit
     from siftcast.runtimes.live.node.node import run
 
-    keys = {"listen": listen, "data": None if data is None else str(data.absolute()), "name": name}
-    keys["advertise"] = advertise
+    keys = {"listen": _bare(listen), "data": None if data is None else str(data.absolute()), "name": name}
+    keys["advertise"] = _bare(advertise)
+    join = None if join is None else [_bare(each) or "" for each in join]
     file = _alone(keys, join, network) if config is None else load_configuration(config)
     if config is not None:
         for key, given in keys.items():
@@ -98,6 +99,12 @@ def serve(
         out().print(Text(LEFT), soft_wrap=True)
     _leave_kernels()
     return OK
+
+
+def _bare(address: str | None) -> str | None:
+    """An address as nodes have it: what a node prints when it is ready may be given as it stands."""
+    scheme, is_url, rest = (address or "").partition("://")
+    return rest.rstrip("/") if is_url and scheme == "siftcast" else address
 
 
 def _alone(keys: Mapping[str, str | None], join: list[str] | None, network: str | None) -> ConfigurationFile:

@@ -36,9 +36,12 @@ from siftcast.overlays.epochs.view import (
     Holdings,
     Member,
     View,
+    absent_in_old,
     is_expected,
 )
 
+SILENT_MS = 1_000.0
+"""Who has not answered for so long is named as one that the others wait for."""
 _STILL_ROUNDS = 20
 """After so many rounds in which nothing happened, what was sent and has not arrived will not arrive."""
 
@@ -56,6 +59,7 @@ class Coordinator:
         self._answers: dict[NodeId, Progress] = {}
         self._before: dict[NodeId, Progress] = {}
         self._silent_since: dict[NodeId, float] = {}
+        self._asked_ms = 0.0
         self._joining: dict[NodeId, Member] = {}
         self._leaving: set[NodeId] = set()
         self._forgotten: set[NodeId] = set()
@@ -123,14 +127,21 @@ class Coordinator:
             return True
         if any(member.state == LEAVING for member in view.members):
             return True
-        return len(view.epochs) > 1 and not self._absent_in_old(view)
+        return len(view.epochs) > 1 and not absent_in_old(view)
 
     def unasked(self, view: View, now: float) -> list[NodeId]:
         """Whom to ask, once more or for the first time, in this round."""
         waiting = [node for node in self._required(view) if node not in self._answers]
+        self._asked_ms = now
         for node in waiting:
             self._silent_since.setdefault(node, now)
         return waiting
+
+    def silent(self, view: View) -> list[NodeId]:
+        """Who has been asked for a while, and has not answered."""
+        since = self._silent_since
+        waiting = [node for node in self._required(view) if node in since and node not in self._forgotten]
+        return [node for node in waiting if self._asked_ms - since[node] >= SILENT_MS]
 
     @staticmethod
     def _required(view: View) -> list[NodeId]:
@@ -272,7 +283,7 @@ class Coordinator:
                 self._still_rounds = 0
                 return msgspec.structs.replace(view, version=version, used=view.newest.number)
             return None
-        if len(view.epochs) > 1 and not self._absent_in_old(view):
+        if len(view.epochs) > 1 and not absent_in_old(view):
             if still and not any(progress.draining for progress in self._answers.values()):
                 used = tuple(epoch for epoch in view.epochs if epoch.number == view.used)
                 return msgspec.structs.replace(view, version=version, epochs=used)
@@ -312,8 +323,3 @@ class Coordinator:
             return True
         self._still_rounds += 1  # a message that was lost with its connection is said again, and never counted
         return self._still_rounds >= _STILL_ROUNDS
-
-    def _absent_in_old(self, view: View) -> bool:
-        """Whether somebody who is expected back has a place in an epoch that is not used any more."""
-        old = {node for epoch in view.epochs if epoch.number < view.used for node in epoch.nodes}
-        return any(member.state == ABSENT and member.node in old for member in view.members)

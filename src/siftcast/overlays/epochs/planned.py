@@ -52,7 +52,9 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import HandOverRequested
+from siftcast.overlays.epochs.awaited import ASKED, awaited, successor, unheard
 from siftcast.overlays.epochs.coordinator import Coordinator
+from siftcast.overlays.epochs.entering import Doors
 from siftcast.overlays.epochs.epochs import Epochs
 from siftcast.overlays.epochs.guarding import GuardianChosen, chosen_guardian
 from siftcast.overlays.epochs.messages import (
@@ -118,7 +120,7 @@ class Planned(Protocol):
         self._life = 0
         self._nonce = 0
         self._written: View | None = None  # a later view that is on its way to the disk
-        self._contacts: tuple[NodeId, ...] = ()
+        self._doors = Doors(member.node, settings.tick_ms)
         self._found: set[NodeId] = set()
         self._watched: set[NodeId] = set()
         self._ended: set[NodeId] = set()  # members that are left or gone, and were given up here
@@ -130,7 +132,6 @@ class Planned(Protocol):
         self._wants_applied: bytes | None = None
         self._coordinator: Coordinator | None = None
         self._ticks = False
-        self._asked = 0
         self._alone_ms = 0.0
         self._reported = Holdings()
         self._ward_holdings: dict[NodeId, Holdings] = {}
@@ -187,7 +188,8 @@ class Planned(Protocol):
         return done
 
     def _start(self, started: Started, now: float) -> list[Effect]:
-        self._contacts, self._nonce = started.contacts, started.nonce
+        self._nonce = started.nonce
+        self._doors.begin(started.contacts)
         self._watched = set(started.contacts)
         self._alone_ms = now
         restored = dict(started.restored)
@@ -258,10 +260,7 @@ class Planned(Protocol):
         self._heard_from.add(sender)
         known = self._written or self.view
         if view.member(self._node) is None:
-            if self._contacts == (view.coordinator,):
-                return []  # it is asked again in time
-            self._contacts = (view.coordinator,)  # not a member yet: that is who makes it one
-            return self._tick(now)
+            return self._tick(now) if self._doors.hear_of(sender, view, now) else []  # not a member yet
         if known is None or view.version > known.version:
             effects = self._issue(view, now)
         elif view.version < known.version and number == 0 and self.view is not None and self._written is None:
@@ -392,11 +391,9 @@ class Planned(Protocol):
         if self._is_over:
             return False
         view = self.view
-        if view is None or view.state(self._node) not in (PRESENT, LEAVING) or self._wants_something(view):
+        if view is None or view.state(self._node) != PRESENT or self._wants_something(view):
             return True
         if self._coordinator is not None and self._coordinator.is_busy(view):
-            return True
-        if view.state(self._node) == LEAVING:
             return True
         return bool(self._missing(view)) or (bool(self._watched) and self._found.isdisjoint(self._watched))
 
@@ -405,12 +402,6 @@ class Planned(Protocol):
         if not self._watched or not self._found.isdisjoint(self._watched):
             self._alone_ms = now
         return now - self._alone_ms >= self._settings.absent_ms
-
-    def _anybody(self, view: View) -> NodeId:
-        """A member, another one each time, who may know what has become of the network."""
-        others = [each.node for each in view.members if each.is_expected and each.node != self._node]
-        self._asked += 1
-        return others[self._asked % len(others)] if others else view.coordinator
 
     def _wants_something(self, view: View) -> bool:
         return self._wants_to_leave or bool(self._wants_forgotten) or self._wants_applied is not None
@@ -426,14 +417,14 @@ class Planned(Protocol):
         if self._is_over:
             return []
         state = "" if view is None else view.state(node)
-        to = self._contacts[:1] if view is None or not state else (view.coordinator,)
         effects: list[Effect] = []
         if state == ABSENT and self._coordinator is not None and view is not None:
             self._coordinator.join(view, self._member)
-        elif state in ("", ABSENT) and to:
-            effects.append(SendMessage(AskToJoin(self._member), to))
-        elif view is not None and self._is_alone(now):
-            effects.append(SendMessage(AskToJoin(self._member), (self._anybody(view),)))
+        elif view is None or state in ("", ABSENT):
+            to = self._doors.ask(now) if view is None or not state else (view.coordinator,)
+            effects += [SendMessage(AskToJoin(self._member), to)] if to else []
+        elif self._is_alone(now):
+            effects.append(SendMessage(AskToJoin(self._member), (self._doors.anybody(view),)))
         if view is None or not state:
             return effects
         if state == LEAVING:
@@ -494,12 +485,11 @@ class Planned(Protocol):
 
     def _hand_over_office(self, view: View, now: float) -> list[Effect]:
         """A coordinator that leaves makes another one first, which it can reach, and then asks that."""
-        able = self._found - self._wants_forgotten
-        successor = next((each.node for each in view.members if each.state == PRESENT and each.node in able), None)
-        if successor is None or self._written is not None or self._has_handed_over:
+        heir = successor(view, self._found - self._wants_forgotten)
+        if heir is None or self._written is not None or self._has_handed_over:
             return []
         self._has_handed_over = True  # once: two that both want to leave would pass it to and fro
-        return self._issue(msgspec.structs.replace(view, version=view.version + 1, coordinator=successor), now)
+        return self._issue(msgspec.structs.replace(view, version=view.version + 1, coordinator=heir), now)
 
     def _forget(self, peer: NodeId, now: float) -> list[Effect]:
         """A person, or a farewell, says that a node does not come back."""
@@ -512,10 +502,9 @@ class Planned(Protocol):
 
     def _take_over(self, view: View, now: float) -> list[Effect]:
         """Takes the office of a coordinator that is gone, with the latest view that most of the others know."""
-        others = [each.node for each in view.members if each.is_expected and each.node not in self._wants_forgotten]
-        asked = tuple(node for node in others if node not in self._heard_from and node != self._node)
-        if 2 * (len(others) - len(asked)) <= len(others) or self._written is not None:
-            return [SendMessage(AskToForget(view.coordinator), asked)] if asked else []
+        asked = unheard(view, self._node, self._heard_from, self._wants_forgotten)
+        if asked or self._written is not None:
+            return [SendMessage(AskToForget(view.coordinator), tuple(asked))] if asked else []
         version = ((view.version >> _TERM) + 1) << _TERM
         return self._issue(msgspec.structs.replace(view, version=version, coordinator=self._node), now)
 
@@ -585,11 +574,22 @@ class Planned(Protocol):
         """The facts of the body, and the view: its version, coordinator and members."""
         facts = {**self._body.state(), "ready": self.is_ready}
         if self.view is None:
-            return {**facts, "members": []}
+            asked = [{"identity": node, "why": ASKED} for node in self._doors.unanswered]
+            return {**facts, "members": [], "awaited": asked}
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
         facts["planning"] = self._wants_applied not in (None, self.settings)
-        return facts | facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
+        facts |= facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
+        facts["awaited"] = awaited(
+            self.view,
+            self._node,
+            wants="leaving" in facts or self._wants_something(self.view),
+            forgotten=self._wants_forgotten,
+            heard=self._heard_from,
+            found=self._found,
+            silent=None if self._coordinator is None else self._coordinator.silent(self.view),
+        )
+        return facts
 
 
 _VIEW = frozenset(VIEW_MESSAGES)

@@ -108,6 +108,12 @@ def is_expected(view: View, node: NodeId) -> bool:
     return member is not None and member.is_expected
 
 
+def absent_in_old(view: View) -> list[NodeId]:
+    """Those who are expected back with a place in an epoch that is not used any more: they may hold its messages."""
+    old = {node for epoch in view.epochs if epoch.number < view.used for node in epoch.nodes}
+    return [member.node for member in view.members if member.state == ABSENT and member.node in old]
+
+
 def first_view(members: tuple[Member, ...], coordinator: NodeId, settings: bytes = b"") -> View:
     """The view of a network that begins with a list of members, all of them present."""
     placed = [member for member in members if not member.edge]

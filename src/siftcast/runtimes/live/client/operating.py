@@ -1,4 +1,4 @@
-"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget another."""
+"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget another, to plan again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from siftcast.runtimes.live.wire.frames import Description, Operate
 
 _LOOK_S = 0.2
 Rows = list[dict[str, Any]]
+Progress = Callable[[Mapping[str, Any]], None]
+"""Is called with what the node says about itself while it works; with nothing, once it has taken the request."""
 
 
 async def members_of(bus: Bus) -> Rows:
@@ -26,17 +28,18 @@ async def members_of_all(bus: Bus) -> tuple[dict[str, Rows], list[str]]:
     return {answer["node"]: answer["members"] for answer in facts["answers"]}, facts["silent"]
 
 
-async def leave(bus: Bus, progress: Callable[[Mapping[str, Any]], None]) -> None:
-    """Has the node leave its network, and waits until it has; `progress` is given its state meanwhile."""
+async def leave(bus: Bus, progress: Progress) -> None:
+    """Has the node leave its network, and waits until it has."""
     link = await bus._present()
     closed = asyncio.ensure_future(link.closed())
     try:
         await link.request(lambda number: Operate(number, "leave"))
+        progress({})
         while not (await asyncio.wait((closed,), timeout=_LOOK_S))[0]:
             answer = asyncio.ensure_future(bus.describe())
             await asyncio.wait((closed, answer), return_when=asyncio.FIRST_COMPLETED)
             if answer.done() and answer.exception() is None:
-                progress(answer.result()["state"])
+                progress(answer.result())
             answer.cancel()
             await asyncio.gather(answer, return_exceptions=True)
     except Exception:
@@ -48,24 +51,24 @@ async def leave(bus: Bus, progress: Callable[[Mapping[str, Any]], None]) -> None
         raise closed.result()
 
 
-async def forget(bus: Bus, node: str, progress: Callable[[Mapping[str, Any]], None]) -> Rows:
-    """Declares a node gone, by name or identity, and waits until it is; returns what is reported about it.
-
-    `progress` is given the member as it is meanwhile.
-    """
+async def forget(bus: Bus, node: str, progress: Progress) -> Rows:
+    """Declares a node gone, by name or identity, and waits until it is; returns what is reported about it."""
     link = await bus._present()
     answer: Description = await link.request(lambda number: Operate(number, "forget", node))
     reports: Rows = answer.facts["reports"]
-    while waits := [row for row in await members_of(bus) if node in (row["name"], str(row["identity"]))]:
+    progress({})
+    while True:
+        facts = await bus.describe()
+        waits = [row for row in facts["members"] if node in (row["name"], str(row["identity"]))]
         if all(row["state"] in ("gone", "left", "known") for row in waits):
             break
-        progress(waits[0])
+        progress(facts)
         await asyncio.sleep(_LOOK_S)
     held = [{"what": "held by it alone", "is": row["held"]} for row in waits if row.get("held")]
     return [*reports, *held]
 
 
-async def apply(bus: Bus, text: str, progress: Callable[[Mapping[str, Any]], None]) -> int:
+async def apply(bus: Bus, text: str, progress: Progress) -> int:
     """Has the network planned by another configuration, and waits until it is; returns the number of the plan."""
     link = await bus._present()
     before = (await bus.describe())["state"].get("epoch", 0)
@@ -73,9 +76,7 @@ async def apply(bus: Bus, text: str, progress: Callable[[Mapping[str, Any]], Non
     return await _planned(bus, before, progress)
 
 
-async def replan(
-    bus: Bus, show: Callable[[Mapping[str, Any]], None], progress: Callable[[Mapping[str, Any]], None]
-) -> int:
+async def replan(bus: Bus, show: Progress, progress: Progress) -> int:
     """Has the network planned by what its nodes have measured, and waits until it is; returns the number of the plan.
 
     `show` is given what was measured, `progress` the state of the node meanwhile.
@@ -87,12 +88,14 @@ async def replan(
     return await _planned(bus, before, progress)
 
 
-async def _planned(bus: Bus, before: int, progress: Callable[[Mapping[str, Any]], None]) -> int:
+async def _planned(bus: Bus, before: int, progress: Progress) -> int:
+    progress({})
     while True:
-        state = (await bus.describe())["state"]
+        facts = await bus.describe()
+        state = facts["state"]
         if state["epoch"] > before and len(state["epochs"]) == 1:
             return int(state["epoch"])
         if not state["planning"] and state["epochs"] == [before]:
             return int(before)
-        progress(state)
+        progress(facts)
         await asyncio.sleep(_LOOK_S)

@@ -1,12 +1,15 @@
 """What a person wants changed about a running network, from a configuration: the options of its scheme, and its links.
 
-Members come and go by themselves (`siftcast serve --join`, `leave`, `forget`); a list in the configuration must name
-those there are. Whatever does not fit is refused in words before any node hears of it.
+Members come and go by themselves (`siftcast serve --join`, `leave`, `forget`). A configuration with a list of nodes is
+one of a node: its list must name those there are, and what it leaves out is as if the network began with it. One
+without a list says only what is to change: what its [overlay] leaves out stays as it is. Whatever does not fit is
+refused in words before any node hears of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from siftcast.model import Schema
@@ -20,21 +23,27 @@ from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
 from siftcast.schemes import scheme
 
 
-def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]], current: PlanSettings) -> bytes:
+def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]], before: PlanSettings) -> bytes:
     """The settings that a configuration asks for; raises Refused, or ConfigurationError for a mistake in it.
 
-    What was measured stays part of them.
+    `before` are those of the newest plan. What was measured stays part of them.
     """
-    spec = parse_configuration(text, "the new configuration").configuration.overlay
+    spec = parse_configuration(text, "the new configuration", for_running=True).configuration.overlay
+    given = _given(text, spec)
     terms, chosen = overlay.terms, scheme(overlay.scheme)
-    if spec.network != terms.network:
+    if "network" in given and spec.network != terms.network:
         raise Refused(f"this is network '{terms.network}', and the configuration is for '{spec.network}'")
-    if spec.scheme != terms.scheme:
+    if "scheme" in given and spec.scheme != terms.scheme:
         raise Refused(f"the network runs '{terms.scheme}', and the scheme of a running network cannot be changed")
+    if not {"links", "options"}.intersection(given):
+        raise Refused("the configuration says nothing that is to change; write links or options in its [overlay]")
     _check_members(spec, members)
     there = {row["name"]: row["identity"] for row in members if row["state"] in (PRESENT, ABSENT)}
-    links = [(there[a], there[b]) for a, b in spec.links]
-    settings = PlanSettings(dict(spec.options), links, current.measured)
+    settings = PlanSettings(
+        dict(spec.options) if "options" in given else before.options,
+        [(there[a], there[b]) for a, b in spec.links] if "links" in given else before.links,
+        before.measured,
+    )
     nodes = tuple(there.values())
     try:
         schema = None if terms.schema is None else Schema.parse(terms.schema)
@@ -46,6 +55,11 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
     return settings.encode()
 
 
+def _given(text: str, spec: OverlaySpec) -> Collection[str]:
+    """The keys of [overlay] that are to count: all of them, if the configuration has a list of nodes."""
+    return spec.__struct_fields__ if spec.nodes else tomllib.loads(text).get("overlay", {}).keys()
+
+
 def _check_members(spec: OverlaySpec, members: Sequence[Mapping[str, Any]]) -> None:
     """Raises Refused unless the list, if there is one, names the members."""
     there = {row["name"] for row in members if row["state"] in (PRESENT, ABSENT)}
@@ -53,6 +67,8 @@ def _check_members(spec: OverlaySpec, members: Sequence[Mapping[str, Any]]) -> N
     if listed and (more := sorted(listed - there)):
         raise Refused(f"there is no node {', '.join(more)} in the network; start it with siftcast serve --join first")
     if listed and (fewer := sorted(there - listed)):
-        raise Refused(f"the list leaves out {', '.join(fewer)}; have it leave first: siftcast leave --at …")
+        remedy = "add it, or leave out [[overlay.nodes]]; a node that is to go leaves by siftcast leave --at …"
+        raise Refused(f"the list leaves out {', '.join(fewer)}; {remedy}")
     if unknown := sorted({name for pair in spec.links for name in pair} - there):
-        raise Refused(f"links name {', '.join(unknown)}, which the network does not have")
+        nodes = f"its nodes are {', '.join(sorted(there))}"
+        raise Refused(f"links name {', '.join(unknown)}, which the network does not have; {nodes}")

@@ -83,6 +83,8 @@ class Calls:
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[NodeId, asyncio.Task[None]] = {}
         self._open: dict[NodeId, Call] = {}
+        self.failed: set[NodeId] = set()
+        """Those that are called again, because the latest call came to nothing."""
 
     def call(self, number: NodeId, *, later: bool = False) -> None:
         """Calls a node until it answers or nobody wants it any more; `later` after the shortest wait."""
@@ -114,16 +116,20 @@ class Calls:
             while self._wanted(number):
                 reason = await self._try(number)
                 if not reason:
+                    self.failed.discard(number)
                     wait_s, told = _WAIT_MIN_S, ""
                     continue
                 if reason not in (told, CALLED_AT_ONCE) and self._wanted(number):
                     told, address = reason, self.book.address(number)
                     self._log.warning("peer not reached", peer=self.book.name(number), address=address, reason=reason)
+                if reason != CALLED_AT_ONCE:
+                    self.failed.add(number)
                 self._on_failed(number)
                 if self._wanted(number):
                     await self._pause(wait_s)
                     wait_s = min(2 * wait_s, _WAIT_MAX_S)
         finally:
+            self.failed.discard(number)
             del self._tasks[number]
 
     async def _pause(self, wait_s: float) -> None:

@@ -220,8 +220,11 @@ def load_configuration(path: str | Path) -> ConfigurationFile:
     return parse_configuration(read_text(path, ConfigurationError, _EXAMPLE), str(path))
 
 
-def parse_configuration(text: str, path: str = "configuration") -> ConfigurationFile:
-    """Reads a configuration from its text; `path` is what errors call it."""
+def parse_configuration(text: str, path: str = "configuration", *, for_running: bool = False) -> ConfigurationFile:
+    """Reads a configuration from its text; `path` is what errors call it.
+
+    One that is for a network that runs may leave out its nodes: links are then held against those that are there.
+    """
     remedy = "docs/configuration.md lists what each key takes"
     if not isinstance(text, str):
         raise ConfigurationError(path, f"is TOML text, not {shown(text)}")
@@ -233,11 +236,11 @@ def parse_configuration(text: str, path: str = "configuration") -> Configuration
         remedy = "names are letters, digits, '-' and '_', at most 63"
         raise ConfigurationError(path, "is no name", key=error.key, line=error.line, remedy=remedy) from None
     file = ConfigurationFile(configuration, path, text)
-    _check(file)
+    _check(file, for_running)
     return file
 
 
-def _check(file: ConfigurationFile) -> None:
+def _check(file: ConfigurationFile, for_running: bool) -> None:
     """What concerns more than one key."""
     spec = file.configuration
     try:
@@ -252,7 +255,7 @@ def _check(file: ConfigurationFile) -> None:
         raise file.error("limits.frame_bytes_max", "an event of the size allowed does not fit a frame", remedy)
     if spec.slow_consumers.policy == "spill" and spec.node.data is None:
         raise file.error("slow_consumers.policy", "spilling needs a folder", "name one as data in [node]")
-    _check_overlay(file)
+    _check_overlay(file, for_running)
     _check_join(file)
 
 
@@ -308,7 +311,7 @@ def _check_tokens(file: ConfigurationFile) -> None:
             raise file.error(f"{key}.address", "this node's token would travel there readable", remedy)
 
 
-def _check_overlay(file: ConfigurationFile) -> None:
+def _check_overlay(file: ConfigurationFile, for_running: bool) -> None:
     overlay, own = file.configuration.overlay, file.configuration.node.name
     names = [member.name for member in overlay.nodes]
     for number, member in enumerate(overlay.nodes):
@@ -322,11 +325,10 @@ def _check_overlay(file: ConfigurationFile) -> None:
     if names and own not in names:
         remedy = f"add it, or name this node one of {', '.join(names)}"
         raise file.error("node.name", f"'{own}' is not among the nodes of the overlay", remedy)
-    for pair in overlay.links:
-        for name in pair:
-            if name not in names:
-                known = ", ".join(names) or "none"
-                raise file.error("overlay.links", f"there is no node '{name}'", f"nodes are: {known}")
+    for name in () if for_running and not names else (name for pair in overlay.links for name in pair):
+        if name not in names:
+            remedy = f"nodes are: {', '.join(names)}" if names else "list the nodes that they link in [[overlay.nodes]]"
+            raise file.error("overlay.links", f"there is no node '{name}'", remedy)
 
 
 def _check_join(file: ConfigurationFile) -> None:

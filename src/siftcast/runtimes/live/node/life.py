@@ -55,7 +55,7 @@ from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
 from siftcast.runtimes.live.node.load_meter import LoadMeter
 from siftcast.runtimes.live.node.measured import combine, summarise
-from siftcast.runtimes.live.node.members import list_members
+from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.planning import PlanSettings
@@ -320,13 +320,17 @@ class Life:
     @property
     def is_ready(self) -> bool:
         """Whether the node has its part in the network; one that joins has not at first."""
-        return bool(self.protocol.state().get("ready", True))
+        return not self.down and bool(self.protocol.state().get("ready", True))
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes of the network, as this one sees them."""
         return list_members(
             self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
         )
+
+    def waits_for(self) -> list[str]:
+        """Whom a change of the network waits for, as far as this node knows, in words."""
+        return waiting_words(self.protocol.state(), self.peers, self._lasting.book)
 
     def _named(self, event: WireEvent, source: str = "") -> WireEvent:
         """The event with an id, and with a source if one is given; as it is, if it has them."""
@@ -369,6 +373,7 @@ class Life:
     def _state(self) -> dict[str, Any]:
         """What the protocol says about itself, with nodes by their names."""
         state = dict(self.protocol.state())
+        state.pop("awaited", None)  # `waits_for` says it in words
         if "peers_lost" in state:
             state["peers_lost"] = [self._lasting.book.name(node) for node in state["peers_lost"]]
         if "durable" in state:
@@ -395,6 +400,7 @@ class Life:
             "dropped": self.sessions.dropped + self.peers.dropped,
             "cpu_s": time.process_time(),
             "state": self._state(),
+            "waits_for": self.waits_for(),
             "effects_failed": self.carrier.failed,
             "subscriptions": self.sessions.describe() + ([] if self._durable is None else self._durable.describe()),
         }

@@ -21,6 +21,7 @@ from random import Random
 from typing import Any
 
 from siftcast.overlays.contract import Started, Stimulus
+from siftcast.overlays.epochs import view
 from siftcast.runtimes.live.errors import LEFT, LiveError
 from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.node import descriptors
@@ -42,6 +43,7 @@ from siftcast.runtimes.live.wire.frames import Failure, Hello
 
 _FAREWELL_S = 1.0
 _LOOK_S = 0.02
+_SAY_S = 10.0
 _AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
 _CALM_S = 60.0
 """A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
@@ -103,6 +105,9 @@ class Node:
             on_defect=self._fail,
             on_leave=self._leave,
         )
+        self._placing: asyncio.Task[None] | None = None
+        self.placed: asyncio.Future[None] = self._loop.create_future()
+        """Done once the node has its part in the network; one that joins has not at first."""
         self.left: asyncio.Future[None] = self._loop.create_future()
         """Done once the node has left its network, and is to stop."""
         self.failed: asyncio.Future[None] = self._loop.create_future()
@@ -132,8 +137,27 @@ class Node:
         self._warn_of_descriptors()
         self.life.peers.start()
         self.life.tables.warm_up()
-        overlay = self.life.overlay
-        self._log.info("ready", address=self.address, scheme=overlay.scheme, nodes=len(overlay.names))
+        self._log.info("listening", address=self.address, scheme=self.life.overlay.scheme)
+        if self.life.is_ready:
+            self._say_ready()
+        else:
+            self._placing = self._loop.create_task(self._await_place())
+
+    async def _await_place(self) -> None:
+        """Says when the node is ready, and now and then whom it asks in vain."""
+        said = self._loop.time()
+        while not self.life.is_ready:  # a place comes with any message
+            await asyncio.sleep(_LOOK_S)
+            if self._loop.time() - said >= _SAY_S:
+                said = self._loop.time()
+                reason = "; ".join(self.life.waits_for()) or "the network has other changes to finish first"
+                self._log.warning("no place in the network yet", reason=reason)
+        self._say_ready()
+
+    def _say_ready(self) -> None:
+        expected = [row for row in self.life.members() if row["state"] not in (view.LEFT, view.GONE)]
+        self._log.info("ready", address=self.address, nodes=len(expected))
+        self.placed.set_result(None)
 
     def _warn_of_descriptors(self) -> None:
         room, wanted = descriptors.connections_max(), self.configuration.limits.connections_max
@@ -147,9 +171,10 @@ class Node:
         if self._stopped:
             return
         self._stopped = True
-        if self._restart is not None:
-            self._restart.cancel()
-            await asyncio.gather(self._restart, return_exceptions=True)
+        for task in (self._placing, self._restart):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._acceptor is not None:
             self._acceptor.close()
         if self.left.done():
@@ -304,9 +329,8 @@ async def serve(
     try:
         await node.start(listener)
         ended = (told, node.failed, node.left)
-        while not node.life.is_ready and not any(future.done() for future in ended):
-            await asyncio.wait(ended, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-        if ready is not None and node.life.is_ready:
+        await asyncio.wait((*ended, node.placed), return_when=asyncio.FIRST_COMPLETED)
+        if ready is not None and node.placed.done():
             ready(node)
         await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
         if node.failed.done():

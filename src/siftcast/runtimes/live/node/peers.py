@@ -182,6 +182,11 @@ class Peers:
         """The nodes that are watched."""
         return frozenset(self._watched)
 
+    @property
+    def unreached(self) -> frozenset[NodeId]:
+        """The nodes that this one wants to reach, and does not."""
+        return frozenset((self._lost | self._calls.failed).difference(self._links, self._guests))
+
     # -- sending -------------------------------------------------------------------------------------
 
     def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
