@@ -35,6 +35,7 @@ from tests.hostile.link_faults import (
     ended,
     isolate,
 )
+from tests.hostile.membership_faults import Guest, GuestKilled
 from tests.live.store_damages import DAMAGES
 
 _FLIPPED = 1 / 2_000
@@ -200,12 +201,13 @@ OF_DISKS: dict[str, Make] = {
     "all disks lost": AllDisksLost,
     **{f"damaged disk: {kind}": _damaged(kind) for kind in DAMAGES},
 }
-FAULTS: dict[str, Make] = {**OF_LINKS, **OF_PROCESSES, **OF_CONFIGURATIONS, **OF_DISKS}
+OF_MEMBERS: dict[str, Make] = {"guest": Guest, "guest killed": GuestKilled}
+FAULTS: dict[str, Make] = {**OF_LINKS, **OF_PROCESSES, **OF_CONFIGURATIONS, **OF_MEMBERS, **OF_DISKS}
 
 
 def names_of_faults(*, durable: bool) -> list[str]:
     """All faults that can strike a network with disks, or without."""
-    return [name for name in FAULTS if durable or name not in OF_DISKS]
+    return [name for name in FAULTS if durable or name not in (*OF_DISKS, "guest killed")]
 
 
 def names_of_pairs(*, durable: bool) -> list[str]:

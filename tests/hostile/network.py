@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import siftcast
+from siftcast.runtimes.live.client import operating
 from tests.live.proxies import Proxy
 
 HEARTBEAT_MS = 200.0
@@ -157,6 +158,28 @@ class HostileNetwork:
         for name, line in zip(names, lines, strict=True):
             if not line.startswith(_READY):
                 raise NodeFailed(f"{name} did not start")
+
+    async def join(self, name: str, seed: str) -> None:
+        """Starts another node, which joins through one that runs; clients and proxies do not know it."""
+        listener = self._stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1_024))
+        listener.set_inheritable(True)
+        self._listeners[name] = listener
+        addresses = ["{}:{}".format(*self._listeners[each].getsockname()) for each in (name, seed)]
+        lines = ["[node]", f'name = "{name}"', f'listen = "{addresses[0]}"']
+        lines += [f'data = "{self.data(name).name}"'] if self.setting.durable else []
+        lines += [f'[join]\nseeds = ["{addresses[1]}"]', '[log]\nformat = "json"']
+        (self._folder / f"{name}.toml").write_text("\n".join(lines) + "\n")
+        await self.start(name)
+
+    async def leave(self, name: str) -> None:
+        """Has a node leave in peace, and waits until its process has ended."""
+        host, port = self._listeners[name].getsockname()
+        async with siftcast.connect(f"siftcast://{host}:{port}", name="operator", timeout_s=60) as bus:
+            await operating.leave(bus, lambda _: None)
+        await asyncio.to_thread(self._processes[name].wait, _STOP_WAIT_S)
+        if self._processes[name].returncode != 0:
+            raise NodeFailed(f"{name} has left with status {self._processes[name].returncode}")
+        self._take_down(name)
 
     async def start_and_kill(self, name: str, changes: int) -> None:
         """Starts a node and kills it once its data folder has changed so often, or when it is ready."""

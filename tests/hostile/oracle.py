@@ -11,10 +11,10 @@ event is a dictionary. It judges by the promises of docs/guarantees.md:
 - *out of order*  two events of one publisher came in another order than they were published in.
 
 An event whose publish raised is *unknown*: it may arrive or not. A disk that was lost or went back to an older state
-begins a new *era*: what was under way then need not arrive (`forgive`), and the subscriptions of that node may show
-events of earlier eras again. Until its neighbours have got over that (`is_mended`) order is not judged, nor what
-ephemeral subscriptions see twice; otherwise order is judged within an era. Ephemeral subscriptions are promised nothing
-but that they see no event twice. What they require is counted by whoever proves that new events arrive (`proves`).
+begins a new *era*: what was on its way then need not arrive (`forgive`), and the subscriptions of that node may show
+events of earlier eras again. Another plan begins one, too, in which nothing may be lost. Until neighbours have got over
+that (`is_mended`) order is not judged, nor what ephemeral subscriptions see twice; otherwise order is judged within an
+era. Ephemeral subscriptions are promised nothing but that they see no event twice. What they require is counted by whoever proves that new events arrive (`proves`).
 
 Cost: a set entry for each event and subscription that wants it.
 """
@@ -207,6 +207,11 @@ class Oracle:
         self.proven += count
 
     # -- disks -------------------------------------------------------------------------------------------
+
+    def plan_changes(self) -> None:
+        """The network is planned again: order is promised within a plan, not from one to the next."""
+        self.era += 1
+        self._is_mending = True
 
     def goes_back(self, node: str) -> None:
         """A node's disk is not what it was: an era ends."""

@@ -22,8 +22,8 @@ SOAKING = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 LIMIT_S = 600.0 if SOAKING else 240.0
 CHOSEN = {
     ("filter-based", True): ["corrupt + kill", "older disk"],
-    ("kyra", True): ["reorder", "kill two"],
-    ("match-early", True): ["exchanged", "damaged disk: flip"],
+    ("kyra", True): ["reorder", "kill two", "guest killed"],
+    ("match-early", True): ["exchanged", "guest", "damaged disk: flip"],
     ("kyra", False): ["drop up", "kill", "corrupt clients"],
 }
 SCHEMES: dict[str, dict[str, object]] = {
