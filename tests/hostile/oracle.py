@@ -14,7 +14,8 @@ An event whose publish raised is *unknown*: it may arrive or not. A disk that wa
 begins a new *era*: what was on its way then need not arrive (`forgive`), and the subscriptions of that node may show
 events of earlier eras again. Another plan begins one, too, in which nothing may be lost. Until neighbours have got over
 that (`is_mended`) order is not judged, nor what ephemeral subscriptions see twice; otherwise order is judged within an
-era. Ephemeral subscriptions are promised nothing but that they see no event twice. What they require is counted by whoever proves that new events arrive (`proves`).
+era. Ephemeral subscriptions are promised nothing but that they see no event twice. What they require is counted by
+whoever proves that new events arrive (`proves`).
 
 Cost: a set entry for each event and subscription that wants it.
 """

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from siftcast.interfaces.cli import main
 from siftcast.model import Event, SiftcastError
 from siftcast.runtimes.live.client import operating
 from siftcast.runtimes.live.client.bus import connect
@@ -290,3 +291,38 @@ def test_a_node_that_has_joined_starts_again_without_naming_a_seed(tmp_path: Pat
             assert (await described(network.urls["n1"]))["scheme"] == "match-early"
 
         run(look())
+
+
+def test_a_node_that_answers_is_not_forgotten_although_the_one_that_is_asked_was_not_connected(tmp_path: Path) -> None:
+    with LocalNetwork(tmp_path, 4, more='data = "{name}"') as network:
+        network.await_joined()
+        ends = [(name, network.describe(name)) for name in network.names]
+        asked, other = next(
+            (name, each) for name, facts in ends for each in network.names if each not in (name, *facts["peers"])
+        )
+        at = ["--at", network.urls[asked]]
+        assert main(["forget", other, *at]) == 2
+        assert main(["forget", asked, *at]) == 2
+        states = {row["name"]: row["state"] for row in network.describe(asked)["members"]}
+        assert states[other] == "present"
+        network.kill(other)
+        assert main(["forget", other, *at]) == 0
+
+
+def test_the_last_of_two_that_leave_at_once_says_that_it_cannot_and_does_not_leave_later(tmp_path: Path) -> None:
+    with LocalNetwork(tmp_path, 2, more='data = "{name}"') as network:
+        network.await_joined()
+
+        async def leave() -> None:
+            for name in network.names:
+                await subscribe(network.urls[name], f"of-{name}", "TRUE")
+            async with connect(network.urls["n0"]) as one, connect(network.urls["n1"]) as other:
+                both = await asyncio.gather(
+                    *(operating.leave(bus, lambda _: None) for bus in (one, other)), return_exceptions=True
+                )
+            (refused,) = [each for each in both if each is not None]
+            assert "last node of its network" in str(refused)
+
+        run(leave())
+        (stays,) = [name for name in network.names if name not in network.ended]
+        assert network.describe(stays)["state"]["asked_to_leave"] is False

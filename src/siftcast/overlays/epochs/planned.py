@@ -81,8 +81,9 @@ from siftcast.overlays.epochs.view import (
     Member,
     View,
     is_expected,
+    is_last,
 )
-from siftcast.overlays.epochs.words import announce, facts_of_view
+from siftcast.overlays.epochs.words import FORGOTTEN, LAST, announce, facts_of_view
 
 JOIN, LEAVE, APPLY = "join", "leave", "apply"
 """What a person asks for; `Refuse` names it if it cannot be."""
@@ -145,9 +146,7 @@ class Planned(Protocol):
                 return [] if self.view is None else [SendMessage(Issue(self.view), (stimulus.sender,))]
             if type(stimulus.message) not in _VIEW:
                 effects = self._body.handle(stimulus, now)
-                if self._epochs.stale:
-                    return [*effects, *self._answer_stale()]
-                return effects
+                return [*effects, *self._answer_stale()] if self._epochs.stale else effects
             return self._end_turn(self._hear(stimulus.sender, stimulus.message, now), now)
         if type(stimulus) not in _MET:
             return self._body.handle(stimulus, now)
@@ -319,8 +318,7 @@ class Planned(Protocol):
         state = view.state(self._node)
         if state in (LEFT, GONE) and not self._is_over:
             self._is_over = True
-            gone = "the node was declared gone, and the others have given up what it holds; begin with an empty folder"
-            return [Leave(gone if state == GONE else "")]
+            return [Leave(FORGOTTEN if state == GONE else "")]
         self._epochs.is_closing = state == LEAVING and not view.has_place(self._node)
         if self._epochs.is_closing and self.durable is not None:
             heir = view.newest.stand_in(self._node)
@@ -416,6 +414,8 @@ class Planned(Protocol):
         view, node = self.view, self._node
         if self._is_over:
             return []
+        if self._wants_to_leave and is_last(view, node):  # the others have left meanwhile
+            return self._ask_to_leave(now)
         state = "" if view is None else view.state(node)
         effects: list[Effect] = []
         if state == ABSENT and self._coordinator is not None and view is not None:
@@ -474,14 +474,13 @@ class Planned(Protocol):
         return [SendMessage(self._progress(0), (self._guardian,))]
 
     def _ask_to_leave(self, now: float) -> list[Effect]:
-        view = self.view
-        if view is None or not any(each.is_expected and each.node != self._node for each in view.members):
-            if is_empty(self.durable):
-                self._is_over = True
-                return [Leave()]
-            return [Refuse(LEAVE, "this is the last node of its network, and nobody could take over what it holds")]
-        self._wants_to_leave = True
-        return self._tick(now)
+        self._wants_to_leave = not is_last(self.view, self._node)
+        if self._wants_to_leave:
+            return self._tick(now)
+        if is_empty(self.durable):
+            self._is_over = True
+            return [Leave()]
+        return [Refuse(LEAVE, LAST)]
 
     def _hand_over_office(self, view: View, now: float) -> list[Effect]:
         """A coordinator that leaves makes another one first, which it can reach, and then asks that."""
@@ -578,6 +577,7 @@ class Planned(Protocol):
             return {**facts, "members": [], "awaited": asked}
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
+        facts["asked_to_leave"] = self._wants_to_leave or self.view.state(self._node) == LEAVING
         facts["planning"] = self._wants_applied not in (None, self.settings)
         facts |= facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
         facts["awaited"] = awaited(

@@ -114,6 +114,11 @@ def absent_in_old(view: View) -> list[NodeId]:
     return [member.node for member in view.members if member.state == ABSENT and member.node in old]
 
 
+def is_last(view: View | None, node: NodeId) -> bool:
+    """Whether no other member is left, or may come back."""
+    return view is None or not any(each.is_expected and each.node != node for each in view.members)
+
+
 def first_view(members: tuple[Member, ...], coordinator: NodeId, settings: bytes = b"") -> View:
     """The view of a network that begins with a list of members, all of them present."""
     placed = [member for member in members if not member.edge]

@@ -8,6 +8,9 @@ from typing import Any
 from siftcast.overlays.contract import NodeId, Report
 from siftcast.overlays.epochs.view import LEAVING, Holdings, Member, View
 
+FORGOTTEN = "the node was declared gone, and the others have given up what it holds; begin with an empty folder"
+LAST = "this is the last node of its network, and nobody could take over what it holds"
+
 
 def announce(member: Member) -> Report:
     """That a member is something else than before."""

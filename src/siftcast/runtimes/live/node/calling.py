@@ -86,8 +86,13 @@ class Calls:
         self.failed: set[NodeId] = set()
         """Those that are called again, because the latest call came to nothing."""
 
-    def call(self, number: NodeId, *, later: bool = False) -> None:
-        """Calls a node until it answers or nobody wants it any more; `later` after the shortest wait."""
+    def call(self, number: NodeId, *, later: bool = False, now: bool = False) -> None:
+        """Calls a node until it answers or nobody wants it any more; `later` after the shortest wait.
+
+        With `now` it is not waited for the time of the next call, if it was called in vain before.
+        """
+        if now and number in self._tasks and number not in self._open:
+            self._tasks.pop(number).cancel()
         if number not in self._tasks:
             self._tasks[number] = self._loop.create_task(self._call(number, later))
 
@@ -129,8 +134,9 @@ class Calls:
                     await self._pause(wait_s)
                     wait_s = min(2 * wait_s, _WAIT_MAX_S)
         finally:
-            self.failed.discard(number)
-            del self._tasks[number]
+            if self._tasks.get(number) is asyncio.current_task():
+                self.failed.discard(number)
+                del self._tasks[number]
 
     async def _pause(self, wait_s: float) -> None:
         await asyncio.sleep(wait_s * (0.5 + self._random.random()))

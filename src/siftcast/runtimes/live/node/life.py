@@ -67,7 +67,7 @@ from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
-from siftcast.runtimes.live.wire.frames import Description, Inquire, Question
+from siftcast.runtimes.live.wire.frames import Description, Failure, Inquire, Question
 from siftcast.runtimes.live.wire.node_frames import Introduction
 
 SHOWN_MAX = 2_000
@@ -299,23 +299,39 @@ class Life:
     def _planned(self) -> Planned:
         if not isinstance(self.protocol, Planned):
             raise Refused(f"scheme '{self.overlay.scheme}' has no plan that could be changed")
+        if not self.protocol.is_ready:
+            raise Refused("this node has no place in its network yet; ask another, or this one when it is ready")
         return self.protocol
 
-    def forget(self, text: str) -> list[dict[str, Any]]:
-        """Declares a node gone, by name or identity; returns what the protocol reports about it. Raises Refused."""
+    def forget(self, text: str, connection: Connection, request: int) -> None:
+        """Declares a node gone, by name or identity, unless it answers a call; raises Refused.
+
+        Whoever asked is answered with what the protocol reports about it.
+        """
         book = self._lasting.book
         found = [node for node in book.named(text) if node != self.overlay.node]
         if not found and text.isdecimal():  # one that only the protocol remembers
             found = [int(text)]
+        if not found and text in (self._name, str(self.overlay.node)):
+            raise Refused(f"this is node '{self._name}' itself; have it leave, or say it to another node")
         if len(found) != 1:
             several = f"several nodes are called '{text}'; say which: {', '.join(map(str, found))}"
             raise Refused(several if found else f"no node '{text}' is known here; siftcast members lists them")
         (node,) = found
-        if node in self.peers.connected:
-            raise Refused(f"node '{book.name(node)}' is there and connected; have it leave: siftcast leave --at …")
-        effects = self.tell(PeerGone(node))
-        self.peers.forget(node)
-        return [{"what": each.what, **each.facts} for each in effects if isinstance(each, Report)]
+
+        def forget(is_there: bool) -> None:
+            if is_there:
+                refusal = Refused(
+                    f"node '{book.name(node)}' is there and answers; have it leave: siftcast leave --at …"
+                )
+                connection.send(Failure(request, refusal.code, str(refusal)))
+                return
+            effects = self.tell(PeerGone(node))
+            self.peers.forget(node)
+            reports = [{"what": each.what, **each.facts} for each in effects if isinstance(each, Report)]
+            connection.send(Description(request, {"reports": reports}))
+
+        self.peers.seek(node, forget)
 
     @property
     def is_ready(self) -> bool:

@@ -63,6 +63,8 @@ from siftcast.runtimes.live.wire.node_frames import (
 PEER_FRAME_BYTES_MAX = 268_435_456
 """A node that comes back is told all subscriptions in one message."""
 _ROUND_S = 5.0
+SEEK_S = 3.0
+"""How long a node that is to be forgotten has to answer."""
 _QUEUE_FACTOR_MAX = 64
 
 Tell = Callable[[Stimulus], Effects]
@@ -138,6 +140,8 @@ class Peers:
         self._measures_all = overlay.is_planned
         self._to_measure: NodeId | None = None
         """A node that is called only to learn how far away it is."""
+        self._sought: dict[NodeId, list[Callable[[bool], None]]] = {}
+        """Nodes that are called to find out whether they are there, and who wants to know."""
         self._not_measured: set[NodeId] = set()
         """Those that were called for that in vain."""
         self._is_started = False
@@ -287,6 +291,25 @@ class Peers:
         self._book.forget(number)
         self.echoes.forget(number)
 
+    def seek(self, number: NodeId, done: Callable[[bool], None]) -> None:
+        """Calls a node to find out whether it is there; `done` hears that, after `SEEK_S` at the latest."""
+        if number in self.connected or number not in self._book:
+            done(number in self.connected)
+        elif number in self._sought:
+            self._sought[number].append(done)
+        else:
+            waiting = self._sought[number] = [done]
+            self._loop.call_later(SEEK_S, self._stop_seeking, number, waiting)
+            self._calls.call(number, now=True)
+
+    def _stop_seeking(self, number: NodeId, waiting: list[Callable[[bool], None]]) -> None:
+        if self._sought.get(number) is waiting:
+            self._found_out(number, is_there=False)
+
+    def _found_out(self, number: NodeId, *, is_there: bool) -> None:
+        for done in self._sought.pop(number, ()):
+            done(is_there)
+
     def _call(self, number: NodeId) -> None:
         if self._is_started and self._wants(number):
             self._calls.call(number)
@@ -297,10 +320,12 @@ class Peers:
             return False
         if number in self._watched and number not in self._called_by:
             return True
-        return number in self._waiting or number in self.echoes.wanted or number == self._to_measure
+        return number in self._waiting or number in self.echoes.wanted or number in (self._to_measure, *self._sought)
 
     def _not_reached(self, number: NodeId) -> None:
         """A call came to nothing."""
+        if number in self._calls.failed:  # and not because both called at once
+            self._found_out(number, is_there=False)
         if number == self._to_measure:
             self._not_measured.add(number)
             self._to_measure = None
@@ -338,6 +363,8 @@ class Peers:
         self.echoes.joined(number, connection)
         self._lost.discard(number)
         self._not_measured.discard(number)
+        self._loop.call_soon(lambda: self._found_out(number, is_there=number in self.connected))
+        self._book.save()  # whoever crashes now must know whom to call
         if number == self._to_measure:
             self._to_measure = None
         if self._round is None:

@@ -89,7 +89,7 @@ class Desk(Protocol):
 
     def replan(self, connection: Connection, request: int) -> None: ...
 
-    def forget(self, text: str) -> list[dict[str, Any]]: ...
+    def forget(self, text: str, connection: Connection, request: int) -> None: ...
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -427,17 +427,13 @@ class Session:
 
     def _operate(self, frame: Operate) -> None:
         self.guard.operate()
-        facts: dict[str, Any] = {}
         if frame.action == "replan":
             self._desk.replan(self.connection, frame.request)
-            return
-        if frame.action == "leave":
-            self._desk.leave()
-        elif frame.action == "apply":
-            self._desk.apply(frame.what)
+        elif frame.action == "forget":
+            self._desk.forget(frame.what, self.connection, frame.request)
         else:
-            facts["reports"] = self._desk.forget(frame.what)
-        self.connection.send(Description(frame.request, facts))
+            self._desk.leave() if frame.action == "leave" else self._desk.apply(frame.what)
+            self.connection.send(Description(frame.request, {}))
 
     def _describe(self, frame: Describe) -> None:
         self.guard.see()

@@ -325,7 +325,8 @@ class Connection(asyncio.Protocol):
             data = b"".join(self.pieces)
             self.pieces.clear()
             self.has_sent = True
-            self._transport.write(data)
+            if not self._transport.is_closing():  # it may be before this end has heard of it
+                self._transport.write(data)
 
     def pause_reading(self) -> None:
         """Reads nothing more for now; the peer will find its queue full, and silence is not held against it."""
