@@ -326,3 +326,20 @@ def test_the_last_of_two_that_leave_at_once_says_that_it_cannot_and_does_not_lea
         run(leave())
         (stays,) = [name for name in network.names if name not in network.ended]
         assert network.describe(stays)["state"]["asked_to_leave"] is False
+
+
+def test_another_plan_is_used_although_a_member_is_absent(tmp_path: Path) -> None:
+    with LocalNetwork(tmp_path, 3, more='data = "{name}"', absent_ms=500.0) as network:
+        network.await_joined()
+        network.kill("n2")
+        text = (tmp_path / "n1.toml").read_text(encoding="utf-8")
+
+        async def apply() -> None:
+            async with connect(network.urls["n1"], name="operator") as bus:
+                while not any(row["state"] == "absent" for row in await operating.members_of(bus)):
+                    await asyncio.sleep(0.05)
+                new = text.replace("[overlay.options]", '[overlay.options]\nsummary = "covering"')
+                before = (await bus.describe())["state"]["epoch"]
+                assert await operating.apply(bus, new, lambda _: None) > before
+
+        run(apply())
