@@ -38,7 +38,9 @@ def test_nothing_is_taken_out_after_the_limit_and_all_of_it_later(times, limit):
         agenda.push(time, 0, None)
     assert [entry[0] for entry in agenda.due(limit)] == sorted(time for time in times if time <= limit)
     agenda.push(limit, 1, None)
-    assert [entry[0] for entry in agenda.due(float("inf"))] == sorted([limit, *(time for time in times if time > limit)])
+    assert [entry[0] for entry in agenda.due(float("inf"))] == sorted(
+        [limit, *(time for time in times if time > limit)]
+    )
 
 
 @given(st.lists(st.floats(0, 9), max_size=9), st.floats(0, 9))
