@@ -20,7 +20,7 @@ def test_what_is_next_is_the_earliest_and_of_equals_the_first_put_there(first, l
     for delay in first:
         put(delay)
     for more in later:
-        entry = agenda.pop(float("inf"))
+        entry = next(agenda.due(float("inf")), None)
         assert (entry is None) == (not expected)
         if entry is not None:
             earliest = min(expected)
@@ -36,15 +36,11 @@ def test_nothing_is_taken_out_after_the_limit_and_all_of_it_later(times, limit):
     agenda = Agenda()
     for time in times:
         agenda.push(time, 0, None)
-    before = []
-    while (entry := agenda.pop(limit)) is not None:
-        before.append(entry[0])
-    assert before == sorted(time for time in times if time <= limit)
+    assert [entry[0] for entry in agenda.due(limit)] == sorted(time for time in times if time <= limit)
     agenda.push(limit, 1, None)
-    rest = []
-    while (entry := agenda.pop(float("inf"))) is not None:
-        rest.append(entry[0])
-    assert rest == sorted([limit, *(time for time in times if time > limit)])
+    assert [entry[0] for entry in agenda.due(float("inf"))] == sorted(
+        [limit, *(time for time in times if time > limit)]
+    )
 
 
 @given(st.lists(st.floats(0, 9), max_size=9), st.floats(0, 9))
@@ -53,5 +49,4 @@ def test_many_entries_at_once_are_as_many_single_ones(latencies, now):
     at_once.push_all(now, latencies.__getitem__, range(len(latencies)), "item")
     for node, latency in enumerate(latencies):
         singly.push(now + latency, node, "item")
-    for _ in range(len(latencies) + 1):
-        assert at_once.pop(99.0) == singly.pop(99.0)
+    assert list(at_once.due(99.0)) == list(singly.due(99.0))

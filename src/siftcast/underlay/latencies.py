@@ -54,6 +54,11 @@ class ServerLatencies:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_cells"}  # which cannot be pickled
 
+    @property
+    def are_of_whole_routes(self) -> bool:
+        """Whether each latency is, to the last bit, what a search from its server finds; otherwise parts are added."""
+        return self._rest is None
+
     def between(self, a: int, b: int) -> float:
         """From server a to server b."""
         return self.from_server(a)(b)

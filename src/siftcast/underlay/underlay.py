@@ -14,13 +14,14 @@ A route there need not be the route back reversed where two paths are equally lo
 An underlay may also come from measured latencies and has no routers then: see `measured.py`.
 
 Cost: latencies are in `latencies.py`, and take the square of the routers. Routes are searched when they are asked for,
-from a few servers at a time (Dijkstra of scipy; 0.3 s for 500 servers on 2,500 routers), and take 8 bytes a node and
-source. Measured beside rustworkx, which needs 0.5 s for the same. A route is then a walk of its own length.
+from a few servers at a time (Dijkstra of scipy; 0.2 s for 500 servers on 2,500 routers), and take 4 bytes a node and
+source. Measured beside rustworkx, which needs 0.5 s for the same. A route is then a walk of its own length. Where all
+latencies are wanted of a network that is not large, the same search finds the routes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,8 +37,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_NO_ARC = -1
 _SEARCHED_TOGETHER = 16
+_SEARCHED_AT_ONCE_MAX = 4_000_000
+"""Routes to so many nodes, summed over the sources, may be kept although nobody has asked for them yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Underlay:
         self.servers = len(server_nodes)
         self._server_nodes = server_nodes
         self._route_memo: dict[tuple[int, int], tuple[int, ...]] = {}
-        self._tree_memo: dict[int, list[int]] = {}
+        self._tree_memo: dict[int, npt.NDArray[np.int32]] = {}
 
     @classmethod
     def over_routers(
@@ -118,6 +120,12 @@ class Underlay:
     @cached_property
     def latencies_ms(self) -> Floats:
         """The latency from each server (row) to each other (column): as large as that is, so only if all are needed."""
+        if self._latencies.are_of_whole_routes and self.servers * self._whole[0].shape[0] <= _SEARCHED_AT_ONCE_MAX:
+            distances = self._search(range(self.servers))[:, self._server_nodes]
+            # Both ways are the same links; adding them in another order must not make a difference in the last bit.
+            between: Floats = np.minimum(distances, distances.T)
+            between.flags.writeable = False
+            return between
         return self._latencies.matrix()
 
     def route(self, a: int, b: int) -> tuple[int, ...]:
@@ -125,14 +133,9 @@ class Underlay:
         known = self._route_memo.get((a, b))
         if known is not None:
             return known
-        entering = self._tree(self._checked(a))
-        tails = self._tails
         node = int(self._server_nodes[self._checked(b)])
-        backwards: list[int] = []
-        while (arc := entering[node]) != _NO_ARC:
-            backwards.append(arc)
-            node = tails[arc]
-        route = self._route_memo[a, b] = tuple(reversed(backwards))
+        backwards = self._backwards(self._checked(a), node)
+        route = self._route_memo[a, b] = tuple(backwards)[::-1]
         return route
 
     def routers_between(self, a: int, b: int) -> tuple[str, ...]:
@@ -142,30 +145,32 @@ class Underlay:
 
     def multicast_arcs(self, source: int, destinations: Iterable[int]) -> Integers:
         """The arcs of all routes from a source, each once and ascending: IP multicast as merged unicast routes."""
-        entering = self._tree(self._checked(source))
-        tails = self._tails
+        self._checked(source)
         crossed: set[int] = set()
         for destination in destinations:
-            node = int(self._server_nodes[self._checked(destination)])
             # Routes from one source form a tree: past an arc that is known, all the others are known too.
-            while (arc := entering[node]) != _NO_ARC and arc not in crossed:
+            for arc in self._backwards(source, int(self._server_nodes[self._checked(destination)])):
+                if arc in crossed:
+                    break
                 crossed.add(arc)
-                node = tails[arc]
         return np.array(sorted(crossed), dtype=np.int64)
 
-    @cached_property
-    def _tails(self) -> list[int]:
-        tails: list[int] = self.arcs.tail.tolist()
-        return tails
-
-    def _tree(self, source: int) -> list[int]:
-        """The arc by which the shortest route from a server enters each node."""
-        tree = self._tree_memo.get(source)
-        if tree is None:
+    def _backwards(self, source: int, node: int) -> Iterator[int]:
+        """The arcs of the route from a server to a node, the last one first."""
+        if source not in self._tree_memo:
             first = source - source % _SEARCHED_TOGETHER
             self._search(range(first, min(first + _SEARCHED_TOGETHER, self.servers)))
-            tree = self._tree_memo[source]
-        return tree
+        before, arcs = self._tree_memo[source].item, self._arc_between
+        while (previous := before(node)) >= 0:
+            yield arcs[previous, node]
+            node = previous
+
+    @cached_property
+    def _arc_between(self) -> dict[tuple[int, int], int]:
+        """The arc that is used from one node to another."""
+        best = self._whole[1]
+        ends = zip(self.arcs.tail[best].tolist(), self.arcs.head[best].tolist(), strict=True)
+        return dict(zip(ends, best.tolist(), strict=True))
 
     @cached_property
     def _latencies(self) -> ServerLatencies:
@@ -175,21 +180,17 @@ class Underlay:
         return ServerLatencies(graph, self.server_routers, access_ms)
 
     @cached_property
-    def _whole(self) -> tuple[csr_array, Integers, Integers]:
-        """All nodes, the arc that is used from one to another, and the numbers of these pairs, ascending."""
+    def _whole(self) -> tuple[csr_array, Integers]:
+        """All nodes, and the arcs that are used between them."""
         last = max(self.arcs.tail.max(initial=0), self.arcs.head.max(initial=0), self._server_nodes.max())
         return _graph_of(self.arcs, np.arange(len(self.arcs)), int(last) + 1)
 
-    def _search(self, sources: range) -> None:
-        """Finds the routes from some servers to all nodes."""
-        graph, best, keys = self._whole
-        nodes = graph.shape[0]
-        before = dijkstra(graph, indices=self._server_nodes[sources], return_predecessors=True)[1]
-        entering = np.full(before.shape, _NO_ARC, dtype=np.int64)
-        reached = before >= 0
-        wanted = before[reached].astype(np.int64) * nodes + np.nonzero(reached)[1]
-        entering[reached] = best[np.searchsorted(keys, wanted)]
-        self._tree_memo.update(zip(sources, entering.tolist(), strict=True))
+    def _search(self, sources: range) -> Floats:
+        """Finds the routes from some servers to all nodes: keeps the node before each, and returns the latencies."""
+        distances: Floats
+        distances, before = dijkstra(self._whole[0], indices=self._server_nodes[sources], return_predecessors=True)
+        self._tree_memo.update(zip(sources, before, strict=True))
+        return distances
 
     def _checked(self, server: int) -> int:
         if not 0 <= server < self.servers:
@@ -197,8 +198,8 @@ class Underlay:
         return server
 
 
-def _graph_of(arcs: Arcs, chosen: Integers, nodes: int) -> tuple[csr_array, Integers, Integers]:
-    """Some arcs as a graph, the arc that is used for each pair of nodes, and the numbers of the pairs, ascending.
+def _graph_of(arcs: Arcs, chosen: Integers, nodes: int) -> tuple[csr_array, Integers]:
+    """Some arcs as a graph, and those of them that are used.
 
     Of parallel arcs the quickest is used, and the first of equals.
     """
@@ -206,7 +207,7 @@ def _graph_of(arcs: Arcs, chosen: Integers, nodes: int) -> tuple[csr_array, Inte
     order = np.lexsort((np.arange(len(chosen)), latency_ms, head, tail))
     keys = tail[order] * nodes + head[order]
     first = np.concatenate(([True], keys[1:] != keys[:-1])) if len(keys) else np.zeros(0, dtype=np.bool_)
-    best, keys = chosen[order[first]], keys[first]
+    best = chosen[order[first]]
     starts = np.searchsorted(arcs.tail[best], np.arange(nodes + 1))
     graph = csr_array((arcs.latency_ms[best], arcs.head[best], starts), shape=(nodes, nodes))
-    return graph, best, keys
+    return graph, best

@@ -60,16 +60,26 @@ class Agenda:
                 self._put(slot, (time, count, node, item))
         self.count = count
 
-    def pop(self, limit_ms: float) -> Entry | None:
-        """Takes out what is next, if it is not after a time."""
-        near, soon = self._near, self._soon
-        if not near and not soon:
+    def due(self, limit_ms: float) -> Iterator[Entry]:
+        """Takes out what is next, one after the other, until it is after a time; more may be put there meanwhile.
+
+        A generator, because a call for each entry would take as long as all the rest of it.
+        """
+        soon = self._soon
+        while True:
+            near = self._near
+            while near or soon:
+                if near and not (soon and soon[0] < near[-1]):
+                    if near[-1][0] > limit_ms:
+                        return
+                    yield near.pop()
+                elif soon[0][0] > limit_ms:
+                    return
+                else:
+                    yield heappop(soon)
             if not self._slots_ahead or self._slots_ahead[0] > limit_ms:
-                return None
-            near = self._advance()
-        if near and not (soon and soon[0] < near[-1]):
-            return near.pop() if near[-1][0] <= limit_ms else None
-        return heappop(soon) if soon[0][0] <= limit_ms else None
+                return
+            self._advance()
 
     def __iter__(self) -> Iterator[Entry]:
         """All entries, in no order."""
@@ -86,8 +96,7 @@ class Agenda:
         else:
             waiting.append(entry)
 
-    def _advance(self) -> list[Entry]:
+    def _advance(self) -> None:
         self._slot = slot = heappop(self._slots_ahead)
-        self._near = near = self._slots.pop(slot)
-        near.sort(reverse=True)
-        return near
+        self._near = self._slots.pop(slot)
+        self._near.sort(reverse=True)

@@ -73,13 +73,17 @@ Factory = Callable[[NodeId], Protocol]
 _STEPS_BETWEEN_REPORTS = 20_000
 _SETTLE_STEP_MS = 50.0
 _LISTED = 10
+_UNSET = 0
 
 
-class _Alarm(msgspec.Struct, frozen=True, gc=False):
-    """A timer that runs out, unless another of its name was set since."""
+class _Alarm(msgspec.Struct, gc=False):
+    """A timer of a node's life: it runs out with the entry of this number, and with none that was put there before.
 
-    name: str
-    token: int
+    One for all times that it is set, and the stimulus with it: most nodes set the same few timers again and again.
+    """
+
+    fired: TimerFired
+    number: int = _UNSET
 
 
 class _Answer(msgspec.Struct, frozen=True, gc=False):
@@ -137,8 +141,7 @@ class Simulation:
         self._first_contacts = contacts
         self._introductions = Introductions() if strict_introductions else None
         self._agenda = Agenda()
-        self._timers: dict[NodeId, dict[str, int]] = {}
-        self._timers_set = 0
+        self._timers: dict[NodeId, dict[str, _Alarm]] = {}
         # Generators of their own, so that what a network does to messages depends neither on what nodes write nor on
         # how often they start.
         self._disks = Disks(faults.write_survives, np.random.default_rng((seed, 1)))
@@ -260,16 +263,18 @@ class Simulation:
 
     def run(self, until_ms: float | None = None, report: Callable[[Simulation], None] | None = None) -> Trace:
         """Runs until nothing is left to do, or until a time; returns the trace."""
-        pop, receive = self._agenda.pop, self._receive
-        limit = float("inf") if until_ms is None else until_ms
+        receive = self._receive
         node, item = NOBODY, None
         next_report = self.handled + _STEPS_BETWEEN_REPORTS
         with collector_paused():
             try:
-                while (entry := pop(limit)) is not None:
-                    self.now, _, node, item = entry
-                    if type(item) is tuple:
+                for entry in self._agenda.due(float("inf") if until_ms is None else until_ms):
+                    self.now, number, node, item = entry
+                    kind = type(item)
+                    if kind is tuple:
                         receive(node, item)
+                    elif kind is _Alarm:
+                        self._ring(node, item, number)
                     elif node == NOBODY:
                         item()
                     else:
@@ -336,17 +341,15 @@ class Simulation:
         if matches or lookups:
             records[place] = (*received[:6], matches, lookups, overhead)
 
-    def _meet(self, node: NodeId, item: Any) -> None:
-        """Whatever may happen to a node beside messages."""
-        kind = type(item)
-        if kind is _Alarm:
-            timers = self._timers.get(node, {})
-            if timers.get(item.name) != item.token:
-                return
-            del timers[item.name]
-            for effect in self.protocols[node].handle(TimerFired(item.name), self.now):
+    def _ring(self, node: NodeId, alarm: _Alarm, number: int) -> None:
+        if alarm.number == number:
+            alarm.number = _UNSET
+            for effect in self.protocols[node].handle(alarm.fired, self.now):
                 self._carry_out(node, effect)
-            return
+
+    def _meet(self, node: NodeId, item: Any) -> None:
+        """Whatever may happen to a node beside messages and timers."""
+        kind = type(item)
         if kind is Write or kind is _Answer:
             if self._lives[node] != item.life:
                 return
@@ -417,7 +420,8 @@ class Simulation:
     def _carry_out_rare(self, node: NodeId, effect: Effect) -> None:
         match effect:
             case CancelTimer(name):
-                self._timers.get(node, {}).pop(name, None)
+                if (alarm := self._timers.get(node, {}).get(name)) is not None:
+                    alarm.number = _UNSET
             case PersistAll(key, changes):
                 self._write(node, key, changes)
             case Persist(key, data):
@@ -504,7 +508,8 @@ class Simulation:
             raise SimulationError(f"node {node} is not running")
         self._lives[node] += 1
         self._disks.cut_power(node)
-        self._timers.pop(node, None)
+        for alarm in self._timers.pop(node, {}).values():
+            alarm.number = _UNSET
         self._contacts.end(node)
         self._note(kind, node)
         self._tell(self._contacts.news(node))
@@ -556,12 +561,13 @@ class Simulation:
         self._agenda.push(time_ms, node, item)
 
     def _set_timer(self, node: NodeId, name: str, after_ms: float) -> None:
-        self._timers_set += 1
         timers = self._timers.get(node)
         if timers is None:
             timers = self._timers[node] = {}
-        timers[name] = token = self._timers_set
-        self._agenda.push(self.now + after_ms, node, _Alarm(name, token))
+        alarm = timers.get(name)
+        if alarm is None:
+            alarm = timers[name] = _Alarm(TimerFired(name))
+        alarm.number = self._agenda.push(self.now + after_ms, node, alarm)
 
     def _answer(self, node: NodeId, after_ms: float, stimulus: Stimulus) -> None:
         self._push(self.now + after_ms, node, _Answer(self._lives[node], stimulus))
@@ -582,4 +588,6 @@ def _met(item: Any) -> Any:
     """What a node met when it was handed something from the agenda."""
     if type(item) is _Notice:
         return item.news.stimulus
+    if type(item) is _Alarm:
+        return item.fired
     return item.stimulus if type(item) is _Answer else item[0] if type(item) is tuple else item
