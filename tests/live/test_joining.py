@@ -236,7 +236,7 @@ async def test_members_are_listed_and_one_that_is_down_can_be_forgotten(tmp_path
             assert rows["b"]["delay_ms"] >= 0
             found, silent = await operating.members_of_all(bus)
             assert (sorted(found), silent) == (["a", "b", "c"], [])
-            with pytest.raises(Refused, match="is there and connected"):
+            with pytest.raises(Refused, match="is there and answers"):
                 await operating.forget(bus, "c", lambda _: None)
             with pytest.raises(Refused, match="no node 'nobody' is known"):
                 await operating.forget(bus, "nobody", lambda _: None)
@@ -415,10 +415,10 @@ def test_processes_join_are_listed_leave_and_are_forgotten(tmp_path: Path, capsy
         assert network.processes["b"].stdout is not None
         assert network.processes["b"].stdout.read() == "left the network\n"
         assert main(["forget", "c", *at]) == 2
-        assert "is there and connected" in capsys.readouterr().err
+        assert "is there and answers" in capsys.readouterr().err
         network.kill("c")
         while main(["forget", "c", *at]) != 0:
-            assert "is there and connected" in capsys.readouterr().err
+            assert "is there and answers" in capsys.readouterr().err
         assert "node 'c' is gone\nnothing waited for it: peer " in capsys.readouterr().out
         assert main(["members", "--json", *at]) == 0
         assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["n0"]

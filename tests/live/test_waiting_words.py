@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import siftcast
+from siftcast.overlays.contract import PeerGone
 from siftcast.overlays.epochs.planned import Planned
 from siftcast.runtimes.live.client import operating
 from siftcast.runtimes.live.local_network import LocalNetwork
@@ -93,7 +94,7 @@ async def test_who_does_not_answer_the_coordinator_or_one_that_would_be_is_named
         await until(lambda: silent in network.nodes["a"].life.waits_for())
         await network.nodes["a"].stop()
         await until(lambda: "a" not in network.present("b"))
-        network.nodes["b"].life.forget("a")
+        network.nodes["b"].life.tell(PeerGone(network.identity("a")))
         unheard = "waits for most of the other nodes, and does not reach 'c'; if it never comes back: siftcast forget c"
         await until(lambda: network.nodes["b"].life.waits_for() == [unheard])
 
@@ -117,5 +118,5 @@ async def test_a_joining_node_asks_those_it_has_heard_of_when_its_seed_is_down_a
         await until(lambda: in_vain in network.said["d"].getvalue())
         assert not joining.placed.done()
         await until(lambda: "a" not in network.present("b"))
-        network.nodes["b"].life.forget("a")
+        network.nodes["b"].life.tell(PeerGone(network.identity("a")))
         await joining.placed
