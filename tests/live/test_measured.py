@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from siftcast.runtimes.live.node.load_meter import CELLS, LoadMeter, cell_edges
 from siftcast.runtimes.live.node.measured import Measured, combine
 from siftcast.runtimes.live.node.node import run
 from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
+from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.schemes import scheme
 from siftcast.space import ContentSpace
+from tests.live.asynchronous import on_loop, until
 
 VALUES = Schema.parse(SCHEMA)
 HOT = "value >= 900 AND value < 1000"
@@ -151,3 +154,37 @@ def test_a_network_without_a_plan_says_that_it_has_none(tmp_path: Path, capsys: 
     with LocalNetwork(tmp_path, 1, "gossip") as network:
         assert main(["network", "replan", "--at", network.urls["n0"]]) == 2
     assert "scheme 'gossip' has no plan that could be changed" in capsys.readouterr().err
+
+
+@on_loop
+async def test_one_that_is_sought_is_heard_of_once_by_all_who_asked_and_in_time() -> None:
+    called: list[int] = []
+    heard: list[tuple[str, bool]] = []
+    soundings = Soundings(asyncio.get_running_loop(), Random(1), called.append)
+    soundings.seek(7, lambda is_there: heard.append(("first", is_there)))
+    soundings.seek(7, lambda is_there: heard.append(("second", is_there)))
+    assert called == [7]
+    assert 7 in soundings
+    soundings.joined(7)
+    await until(lambda: heard)
+    soundings.failed(7)  # nobody asks any more
+    assert heard == [("first", True), ("second", True)]
+    assert 7 not in soundings
+    soundings.seek(8, lambda is_there: heard.append(("third", is_there)))
+    soundings.failed(8)
+    assert heard[2:] == [("third", False)]
+
+
+@on_loop
+async def test_nodes_are_measured_one_at_a_time_and_not_again_if_that_was_in_vain() -> None:
+    called: list[int] = []
+    soundings = Soundings(asyncio.get_running_loop(), Random(1), called.append)
+    soundings.measure_one([3])
+    soundings.failed(3)
+    soundings.measure_one([3])
+    assert called == [3]
+    soundings.measure_one([3, 4])
+    assert called == [3, 4]
+    soundings.joined(3)  # it is there after all
+    soundings.measure_one([3])
+    assert called == [3, 4, 3]

@@ -577,7 +577,7 @@ class Planned(Protocol):
             return {**facts, "members": [], "awaited": asked}
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
-        facts["asked_to_leave"] = self._wants_to_leave or self.view.state(self._node) == LEAVING
+        facts["asked_to_leave"] = self._wants_to_leave or self.view.state(self._node) in (LEAVING, LEFT)
         facts["planning"] = self._wants_applied not in (None, self.settings)
         facts |= facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
         facts["awaited"] = awaited(

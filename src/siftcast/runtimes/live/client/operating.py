@@ -58,12 +58,14 @@ async def leave(bus: Bus, progress: Progress) -> None:
 async def forget(bus: Bus, node: str, progress: Progress) -> Rows:
     """Declares a node gone, by name or identity, and waits until it is; returns what is reported about it."""
     link = await bus._present()
+    over = {row["identity"] for row in await members_of(bus) if row["state"] in ("gone", "left")}
     answer: Description = await link.request(lambda number: Operate(number, "forget", node))
     reports: Rows = answer.facts["reports"]
     progress({})
     while True:
         facts = await bus.describe()
-        waits = [row for row in facts["members"] if node in (row["name"], str(row["identity"]))]
+        named = [row for row in facts["members"] if node in (row["name"], str(row["identity"]))]
+        waits = [row for row in named if row["identity"] not in over]  # another may have had this name before
         if all(row["state"] in ("gone", "left", "known") for row in waits):
             break
         progress(facts)

@@ -50,6 +50,7 @@ from siftcast.runtimes.live.node.meeting import Meeting
 from siftcast.runtimes.live.node.peer_handlers import GuestHandler, PeerHandler
 from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
+from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import Frame, Hello, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
@@ -63,8 +64,6 @@ from siftcast.runtimes.live.wire.node_frames import (
 PEER_FRAME_BYTES_MAX = 268_435_456
 """A node that comes back is told all subscriptions in one message."""
 _ROUND_S = 5.0
-SEEK_S = 3.0
-"""How long a node that is to be forgotten has to answer."""
 _QUEUE_FACTOR_MAX = 64
 
 Tell = Callable[[Stimulus], Effects]
@@ -96,7 +95,6 @@ class Peers:
         self._book = book
         self._tell = tell
         self._log = log
-        self._random = random
         self._queue_bytes_max = queue_bytes_max
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
@@ -137,13 +135,8 @@ class Peers:
         )
         self.echoes = Echoes(self._loop, tell)
         self._round: asyncio.TimerHandle | None = None
+        self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
-        self._to_measure: NodeId | None = None
-        """A node that is called only to learn how far away it is."""
-        self._sought: dict[NodeId, list[Callable[[bool], None]]] = {}
-        """Nodes that are called to find out whether they are there, and who wants to know."""
-        self._not_measured: set[NodeId] = set()
-        """Those that were called for that in vain."""
         self._is_started = False
 
     def start(self) -> None:
@@ -292,23 +285,11 @@ class Peers:
         self.echoes.forget(number)
 
     def seek(self, number: NodeId, done: Callable[[bool], None]) -> None:
-        """Calls a node to find out whether it is there; `done` hears that, after `SEEK_S` at the latest."""
+        """Finds out whether a node is there, by a call if it is not connected; `done` hears that."""
         if number in self.connected or number not in self._book:
             done(number in self.connected)
-        elif number in self._sought:
-            self._sought[number].append(done)
         else:
-            waiting = self._sought[number] = [done]
-            self._loop.call_later(SEEK_S, self._stop_seeking, number, waiting)
-            self._calls.call(number, now=True)
-
-    def _stop_seeking(self, number: NodeId, waiting: list[Callable[[bool], None]]) -> None:
-        if self._sought.get(number) is waiting:
-            self._found_out(number, is_there=False)
-
-    def _found_out(self, number: NodeId, *, is_there: bool) -> None:
-        for done in self._sought.pop(number, ()):
-            done(is_there)
+            self._soundings.seek(number, done)
 
     def _call(self, number: NodeId) -> None:
         if self._is_started and self._wants(number):
@@ -320,15 +301,12 @@ class Peers:
             return False
         if number in self._watched and number not in self._called_by:
             return True
-        return number in self._waiting or number in self.echoes.wanted or number in (self._to_measure, *self._sought)
+        return number in self._waiting or number in self.echoes.wanted or number in self._soundings
 
     def _not_reached(self, number: NodeId) -> None:
         """A call came to nothing."""
         if number in self._calls.failed:  # and not because both called at once
-            self._found_out(number, is_there=False)
-        if number == self._to_measure:
-            self._not_measured.add(number)
-            self._to_measure = None
+            self._soundings.failed(number)
         if number in self._watched and number not in self._lost and self._wants(number):
             self._lost.add(number)
             self._waiting.drop(number)
@@ -362,11 +340,8 @@ class Peers:
             self.sent += 1
         self.echoes.joined(number, connection)
         self._lost.discard(number)
-        self._not_measured.discard(number)
-        self._loop.call_soon(lambda: self._found_out(number, is_there=number in self.connected))
+        self._soundings.joined(number)
         self._book.save()  # whoever crashes now must know whom to call
-        if number == self._to_measure:
-            self._to_measure = None
         if self._round is None:
             self._round = self._loop.call_later(_ROUND_S, self._go_round)
         if number not in self._watched:
@@ -422,23 +397,13 @@ class Peers:
         """Looks which connections are used, how far away the others are, and keeps what was learned of them."""
         self._round = self._loop.call_later(_ROUND_S, self._go_round)
         self._guests.say_unneeded()
-        self._measure_another()
+        if self._measures_all:
+            known = (self._node, *self.connected, *self._lost, *self.echoes.delays_ms)
+            self._soundings.measure_one([each for each in self._book.names if each not in known])
         for number, connection in self._links.items():
             if not connection.blocked:
                 self.echoes.look(number, connection)
         self._book.save()
-
-    def _measure_another(self) -> None:
-        """Calls one of the nodes that were never measured, for those who plan: one in a round, so nobody is flooded."""
-        self._to_measure = None
-        if not self._measures_all:
-            return
-        known = self.echoes.delays_ms
-        others = [each for each in self._book.names if each not in known and each not in self._not_measured]
-        free = [each for each in others if each not in (self._node, *self.connected, *self._lost)]
-        if free:
-            self._to_measure = self._random.choice(sorted(free))
-            self._call(self._to_measure)
 
     def take(self, number: NodeId, frame: PeerMessage) -> None:
         """A message of the scheme came in."""
