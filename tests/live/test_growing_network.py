@@ -6,6 +6,7 @@ The oracle is in the test: the ids of the events that a publisher was told are s
 import asyncio
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -324,6 +325,8 @@ def test_the_last_of_two_that_leave_at_once_says_that_it_cannot_and_does_not_lea
             assert "last node of its network" in str(refused)
 
         run(leave())
+        while not network.ended:
+            time.sleep(0.01)
         (stays,) = [name for name in network.names if name not in network.ended]
         assert network.describe(stays)["state"]["asked_to_leave"] is False
 
