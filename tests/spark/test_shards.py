@@ -9,8 +9,8 @@ from pyspark.sql import functions as f
 from siftcast import spark as ss
 from siftcast.model import DataError
 from siftcast.model.values import Kind
-from siftcast.planning.shard_axes import ShardAxis
-from siftcast.planning.shard_plan import ShardPlan
+from siftcast.space.shard_axes import ShardAxis
+from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark.shard_events import float_at_least
 from tests.spark.oracle_filters import make_events, make_filters
 

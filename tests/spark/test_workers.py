@@ -10,7 +10,7 @@ import pytest
 import siftcast
 from siftcast import Attribute, Schema
 from siftcast import spark as ss
-from siftcast.planning.shard_plan import ShardPlan
+from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark import workers
 from siftcast.spark.sweeps import sweep
 

@@ -24,8 +24,8 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model.values import Kind
-from siftcast.planning.shard_axes import CutValue, ShardAxis
-from siftcast.planning.shard_plan import ShardPlan
+from siftcast.space.shard_axes import CutValue, ShardAxis
+from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark.attributes import find_attribute
 
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)

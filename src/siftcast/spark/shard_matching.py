@@ -11,7 +11,7 @@ shard of 160,000 subscriptions held 423 MiB at 300,000 events and 1,047 MiB at 3
 it held 401 MiB both times: one matcher and one batch. Also rejected: saved matchers in a shared folder, which a
 cluster need not have and which nobody would clean up.
 
-**Pairs** need nothing more: an event meets a subscription once (`planning.shard_plan` has the proof).
+**Pairs** need nothing more: an event meets a subscription once (`space.shard_plan` has the proof).
 
 **Lists** of an event that goes to several shards are put together again, by a number given to each event before it is
 copied. Spark may run a task again when a machine is lost; rows may then come in another order, and numbers by order
@@ -32,7 +32,7 @@ from pyspark.sql import types as t
 
 from siftcast.matching import Matcher
 from siftcast.model import DataError, Schema, SiftcastError
-from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.space.shard_plan import Placement, ShardPlan
 from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.matching import IDS, shape
 from siftcast.spark.places import place_names, placed

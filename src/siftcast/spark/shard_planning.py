@@ -24,9 +24,9 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
-from siftcast.planning.shard_axes import CutValue
 from siftcast.planning.shard_choice import AxisName, choose_shards
-from siftcast.planning.shard_plan import Placement, ShardPlan
+from siftcast.space.shard_axes import CutValue
+from siftcast.space.shard_plan import Placement, ShardPlan
 from siftcast.spark.compiled import check_subscriptions
 from siftcast.spark.dead_letters import NOT_UTF8, table_texts
 from siftcast.spark.errors import first_reasons

@@ -28,7 +28,7 @@ from zlib import crc32
 
 from siftcast.model import Filter
 from siftcast.model.intervals import Cut
-from siftcast.planning.shard_axes import InterestReader, ShardAxis, zones_between
+from siftcast.space.shard_axes import InterestReader, ShardAxis, zones_between
 
 REPLICAS_MAX = 4  # a subscription that wants more zones of an attribute spans it
 CROWDED = 1.5  # how many times its even share a zone may hold before it is divided
