@@ -25,9 +25,9 @@ import numpy as np
 from siftcast.model import Filter
 from siftcast.model.intervals import Cut
 from siftcast.model.values import Kind
+from siftcast.planning.zone_partition import split_line
 from siftcast.space.shard_axes import CutValue, InterestReader, Ranges, ShardAxis, zones_between
 from siftcast.space.shard_plan import REPLICAS_MAX, ShardPlan
-from siftcast.planning.zone_partition import split_line
 
 AxisName = tuple[str, Kind]
 EventSample = Mapping[AxisName, Sequence[CutValue | None]]  # for each attribute the sampled values, None for no value

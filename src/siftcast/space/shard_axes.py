@@ -16,10 +16,10 @@ it 15 times faster (2 µs) than the normal form of the whole filter. Other shape
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_, or_
 
 from siftcast.model import Filter
@@ -28,7 +28,7 @@ from siftcast.model.expression import And, Between, Comparison, Not, Or, Predica
 from siftcast.model.intervals import SCALES, Cut, IntervalSet, Range
 from siftcast.model.normal_form import Path, Within, normal_form
 from siftcast.model.template import Hole, Template
-from siftcast.model.values import Kind
+from siftcast.model.values import Kind, kind_of, lookup, microseconds
 
 CutValue = int | float | str  # a value as cuts hold it: timestamps in microseconds, booleans as 0 and 1
 Ranges = tuple[Range, ...]
@@ -55,7 +55,15 @@ class ShardAxis:
 
     def zones_of(self, ranges: Ranges) -> list[int]:
         """The zones that hold a value of any of the ranges, ascending."""
-        return zones_between([(0, value, 0) for value in self.cuts], ranges)
+        return zones_between(self._places, ranges)
+
+    def zone_of(self, value: CutValue) -> int:
+        """The zone of a value, as cuts hold it."""
+        return bisect_right(self.cuts, value)
+
+    @cached_property
+    def _places(self) -> list[Cut]:
+        return [(0, value, 0) for value in self.cuts]
 
     def describe(self, zone: int) -> str:
         """A zone in words: `4 <= price < 7`."""
@@ -73,6 +81,16 @@ class ShardAxis:
         if isinstance(value, str) and len(value) > 24:
             value = value[:23] + "…"
         return repr(value)
+
+
+def cut_value(attributes: Mapping[str, object], name: str, path: Path, kind: Kind) -> CutValue | None:
+    """An attribute of an event as cuts hold it; None where it is missing, null, NaN or of another kind."""
+    value = lookup(attributes, name, path)
+    if kind_of(value) is not kind or value != value:
+        return None
+    if isinstance(value, datetime):
+        return microseconds(value)
+    return int(value) if isinstance(value, bool) else value  # type: ignore[return-value]
 
 
 def zones_between(cuts: Sequence[Cut], ranges: Ranges) -> list[int]:

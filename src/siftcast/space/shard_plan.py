@@ -21,14 +21,14 @@ Zones and parts cover whatever may come, so a plan made from old data is still r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from zlib import crc32
 
 from siftcast.model import Filter
-from siftcast.model.intervals import Cut
-from siftcast.space.shard_axes import InterestReader, ShardAxis, zones_between
+from siftcast.space.hash_axis import HashAxis
+from siftcast.space.shard_axes import InterestReader, ShardAxis, cut_value
 
 REPLICAS_MAX = 4  # a subscription that wants more zones of an attribute spans it
 CROWDED = 1.5  # how many times its even share a zone may hold before it is divided
@@ -42,13 +42,17 @@ class ShardPlan:
     of all subscriptions, shares of events come from a sample. `idle` counts subscriptions that nothing can satisfy.
     """
 
-    axes: tuple[ShardAxis, ...]
+    axes: tuple[ShardAxis | HashAxis, ...]
     asked: int
     counts: tuple[int, ...]
     event_shares: tuple[float, ...]
     idle: int = 0
     total: int = 0
     reason: str = ""
+    dealt: tuple[int, ...] = ()
+    """The parts of each zone where somebody has chosen them; otherwise they follow from the counts."""
+    replicas: tuple[int, ...] = ()
+    """How many copies of each part of a zone share its events; empty for one each."""
 
     def sized(self, counts: Sequence[int], idle: int, total: int) -> ShardPlan:
         """The same zones with other subscriptions in them."""
@@ -56,7 +60,9 @@ class ShardPlan:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Into how many shards each zone is divided; 0 for one without subscriptions."""
+        """Into how many shards each zone is divided; 0 for one without subscriptions, unless parts were chosen."""
+        if self.dealt:
+            return self.dealt
         even = max(1, -(-self.total // self.asked))
         crowded = max(1, int(even * CROWDED))
         zones = [0 if not count else 1 if count <= crowded else -(-count // even) for count in self.counts[:-1]]
@@ -115,25 +121,33 @@ class ShardPlan:
 
 
 class Placement:
-    """Where a plan keeps filters; made by each task for itself, since it remembers their templates."""
+    """Where a plan keeps filters and sends events; made by each task for itself, since it remembers their templates."""
 
     def __init__(self, plan: ShardPlan) -> None:
-        cuts: list[list[Cut]] = [[(0, value, 0) for value in axis.cuts] for axis in plan.axes]
         readers = [InterestReader(axis.path, axis.kind) for axis in plan.axes]
         self.span = plan.first_zones[-1]
-        self._axes = list(zip(readers, cuts, plan.first_zones[:-1], strict=True))
+        self._axes = list(zip(readers, plan.axes, plan.first_zones[:-1], strict=True))
         self._shards = [plan.shards_of_zone(zone) for zone in range(self.span + 1)]
 
     def zones(self, filter_: Filter) -> list[int]:
         """The zones that keep a filter; the span's if it fits nowhere else, none if nothing can satisfy it."""
-        for reader, cuts, first in self._axes:
+        for reader, axis, first in self._axes:
             ranges = reader.ranges(filter_)
             if ranges is None or len(ranges) > REPLICAS_MAX * 16:
                 continue
-            found = zones_between(cuts, ranges)
+            found = axis.zones_of(ranges)
             if len(found) <= REPLICAS_MAX:
                 return [first + zone for zone in found] if first else found
         return [self.span]
+
+    def zones_of_event(self, attributes: Mapping[str, object]) -> list[int]:
+        """The zones whose subscriptions an event may satisfy: one of each axis on which it lies, and the span."""
+        found = []
+        for _, axis, first in self._axes:
+            value = cut_value(attributes, axis.attribute, axis.path, axis.kind)
+            if value is not None:
+                found.append(first + axis.zone_of(value))
+        return [*found, self.span]
 
     def shards(self, id: str, filter_: Filter) -> list[int]:
         """The shards that keep a subscription; raises LookupError for one that the plan was not sized for."""
@@ -142,5 +156,10 @@ class Placement:
             shards = self._shards[zone]
             if not shards:
                 raise LookupError(f"the plan has no shard for '{id}'")
-            found.append(shards[0] if len(shards) == 1 else shards[crc32(id.encode("utf-8")) % len(shards)])
+            found.append(shards[part_of(id, len(shards))])
         return found
+
+
+def part_of(id: str, parts: int) -> int:
+    """The part of a zone that keeps a subscription: a hash of its id."""
+    return crc32(id.encode("utf-8", "surrogatepass")) % parts if parts > 1 else 0

@@ -23,7 +23,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
+from siftcast.model import DataError
 from siftcast.model.values import Kind
+from siftcast.space.hash_axis import HashAxis
 from siftcast.space.shard_axes import CutValue, ShardAxis
 from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark.attributes import find_attribute
@@ -65,11 +67,17 @@ def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
     return fn.concat(*axes, _numbers(span)) if axes else _numbers(span)
 
 
-def _axis_shards(events: t.StructType, axis: ShardAxis, shards: Sequence[Sequence[int]]) -> Column:
+def _axis_shards(events: t.StructType, axis: ShardAxis | HashAxis, shards: Sequence[Sequence[int]]) -> Column:
     found = value_column(events, axis.attribute)
     if found is None or found[1] is not axis.kind:
         return _numbers(())  # no event has a value of this kind there
     value = found[0]
+    if isinstance(axis, HashAxis):
+        if axis.kind is not Kind.STRING:
+            raise DataError(f"on Spark, zones are hashed from strings only, and '{axis.attribute}' holds none")
+        zone = fn.crc32(value.cast("binary")) % fn.lit(len(axis))
+        zones = fn.array(*(_numbers(numbers) for numbers in shards))
+        return fn.when(value.isNull(), _numbers(())).otherwise(fn.get(zones, zone.cast("int")))
     known = find_attribute(events, axis.path)
     whole = axis.kind is not Kind.NUMBER or (known is not None and isinstance(known[1], _WHOLE))
     return fn.when(value.isNull(), _numbers(())).otherwise(_tree(value, axis.cuts, shards, whole=whole))

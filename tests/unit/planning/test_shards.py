@@ -7,8 +7,8 @@ import pytest
 
 from siftcast import Filter
 from siftcast.model.values import Kind, kind_of, microseconds, normalise
-from siftcast.space.shard_axes import InterestReader, ShardAxis
 from siftcast.planning.shard_choice import choose_shards
+from siftcast.space.shard_axes import InterestReader, ShardAxis
 from siftcast.space.shard_plan import REPLICAS_MAX, Placement, ShardPlan
 from tests.spark.oracle_filters import make_events, make_filters
 
