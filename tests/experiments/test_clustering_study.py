@@ -12,9 +12,9 @@ from siftcast.experiments.clustering.measure import PARTS
 from siftcast.experiments.clustering.quality import printed_kernels
 from siftcast.experiments.clustering.rtree_overlay import CHILDREN_MAX, RTreeOverlay
 from siftcast.experiments.clustering.setup import ROWS, configurations
-from siftcast.experiments.clustering.table import Table
 from siftcast.experiments.clustering.times import LINK_MS, Round, Spent
 from siftcast.experiments.clustering.world import draw_world
+from siftcast.experiments.table import Table
 from siftcast.planning.clustering import (
     EmbeddingPlan,
     build_hierarchy,

@@ -1,6 +1,7 @@
 """The papers' experiments, one folder per paper: what was claimed, how we set it up, what came out.
 
 claims.py       a claim, how it is judged, and the verdict
+table.py        outcomes of a sweep by what was asked, as judges and figures read them
 study.py        what a paper's folder offers: configurations, one function that runs one, judges, figures
 seeds.py        one scenario of the simulator under many seeds
 reproduce.py    the visible loop: sweep on Spark → judge → figures → claims.json and a page

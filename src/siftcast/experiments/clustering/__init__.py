@@ -7,7 +7,6 @@ times.py           time of groups and rounds, with links (C5, C6)
 dissemination.py   notification cost in the simulator (C8)
 rtree_overlay.py   a distributed R-tree, which C8 compares with
 measure.py         one configuration of the sweep
-table.py           outcomes by what was asked
 judge.py           rows C1 to C8: judge_quality.py and judge_costs.py
 figures.py         the figures, and the account of how it was set up
 """

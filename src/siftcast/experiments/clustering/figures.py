@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from siftcast.experiments.clustering.dissemination import SCHEMES, WINDOW
 from siftcast.experiments.clustering.judge_quality import BASELINES, MEASURE, NAMES, gains
 from siftcast.experiments.clustering.setup import METHODS, WORKLOADS
-from siftcast.experiments.clustering.table import Table, mean
 from siftcast.experiments.clustering.world import CLUSTERS, SPOTS
 from siftcast.experiments.study import Figures, save_figure
+from siftcast.experiments.table import Table, mean
 from siftcast.spark.sweeps import Outcome
 
 

@@ -12,7 +12,7 @@ from siftcast.experiments.clustering.judge_quality import (
     judge_false_positives,
     judge_kmeans,
 )
-from siftcast.experiments.clustering.table import Table
+from siftcast.experiments.table import Table
 from siftcast.spark.sweeps import Outcome
 
 

@@ -16,7 +16,7 @@ from siftcast.experiments.claims import Verdict, judge_deliveries, spread_of
 from siftcast.experiments.clustering.dissemination import SCHEMES, WINDOW
 from siftcast.experiments.clustering.judge_quality import NAMES
 from siftcast.experiments.clustering.setup import METHODS
-from siftcast.experiments.clustering.table import Result, Table, mean, values
+from siftcast.experiments.table import Result, Table, mean, values
 
 SAVING = {"rassoc": 86.0, "ncut": 90.0}
 SECONDS = {"rassoc": 5.0, "ncut": 15.0}

@@ -18,8 +18,8 @@ from statistics import fmean
 
 from siftcast.experiments.claims import Verdict, spread_of
 from siftcast.experiments.clustering.setup import METHODS, WORKLOADS
-from siftcast.experiments.clustering.table import Result, Table, mean, values
 from siftcast.experiments.clustering.world import CLUSTERS, SPOTS
+from siftcast.experiments.table import Result, Table, mean, values
 
 BASELINES = ("ck", "ov", "ov_rtree")
 MEASURE = {"rassoc": "stress", "ncut": "hscore"}
