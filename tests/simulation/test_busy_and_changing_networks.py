@@ -18,9 +18,10 @@ from siftcast.runtimes.sim import (
     prepare,
 )
 from siftcast.runtimes.sim.advertising import ranges_of
+from siftcast.runtimes.sim.bursts import publication_times
 from siftcast.runtimes.sim.checkers import delay_bounds
-from siftcast.runtimes.sim.churn import absent_servers, draw_churn
-from siftcast.runtimes.sim.scenario import ChurnSpec
+from siftcast.runtimes.sim.churn import absent_servers, change_times, draw_changes, draw_churn
+from siftcast.runtimes.sim.scenario import ChurnSpec, Step
 from tests.simulation.test_scenarios import SMALL
 from tests.simulation.test_simulation import Note, Scripted, event
 
@@ -217,3 +218,76 @@ def test_a_scenario_says_what_a_server_advertises_and_its_events_must_match():
         run(ADVERTISING + wide.format(server, "value > 1000"))
     with pytest.raises(ScenarioError, match=r"advertisements\[0\]"):
         run(ADVERTISING + wide.format(server, "value >"))
+
+
+# -- interests that change, and bursts -------------------------------------------------------------------
+
+RESERVE = [(f"n{number}", Filter.parse("TRUE")) for number in range(300)]
+
+
+def changes(steps=(), named=(), absent=(), count=300, seed=1):
+    homes = {server: [Subscription(f"s{server}", Filter.parse("TRUE"), f"u{server}")] for server in range(5)}
+    rng = np.random.default_rng(seed)
+    return draw_changes([float(at) for at in range(count)], RESERVE[:count], homes, steps, 10.0, named, absent, rng)
+
+
+def test_interests_change_at_their_rate_and_each_change_gives_up_what_stands():
+    times = change_times(ChurnSpec(changes_per_s=2.0), 100_000.0, np.random.default_rng(1))
+    assert 160 < len(times) < 240
+    standing = {server: f"s{server}" for server in range(5)}
+    for change in changes():
+        assert (change.given_up.id, change.made.subscriber) == (standing[change.server], f"u{change.server}")
+        standing[change.server] = change.made.id
+    assert all(id.startswith("n") for id in standing.values())
+
+
+def test_who_lives_on_a_server_that_is_down_or_named_changes_nothing():
+    steps = [Step(at_ms=50.0, do="crash", node=1), Step(at_ms=100.0, do="restart", node=1)]
+    found = changes(steps, named={2}, absent={3})
+    assert not {change.server for change in found} & {2, 3}
+    at_1 = [change.at_ms for change in found if change.server == 1]
+    assert at_1
+    assert not [at_ms for at_ms in at_1 if 50.0 <= at_ms < 110.0]
+    assert min(at_1) < 50.0
+    assert max(at_1) >= 110.0
+
+
+@pytest.mark.parametrize("scheme", ["filter-based", "unicast"])
+def test_a_scenario_in_which_interests_change_delivers_to_those_that_stand(scheme):
+    text = CALM.replace('"filter-based"', f'"{scheme}"').replace("interval_ms = 5", "interval_ms = 20")
+    done = run(text + "[churn]\nchanges_per_s = 100\ncrashes_per_s = 3\ndown_ms = 30\n")
+    assert len(done.changes) > 20
+    verdict = judge(done)
+    assert verdict.ok
+    assert verdict.deliveries.wanted
+    table = done.simulation.trace.delivery_table()["subscriptions"].to_pylist()
+    assert {change.made.id for change in done.changes} & {id for ids in table for id in ids}
+    standing = {item.id for items in done.subscriptions.values() for item in items}
+    assert not standing & {change.given_up.id for change in done.changes}
+    assert len(standing) == 24
+
+
+def test_durable_subscriptions_do_not_change():
+    with pytest.raises(ScenarioError, match="durable subscriptions do not change"):
+        run(CALM.replace("interval_ms", "durable = true\ninterval_ms") + "[churn]\nchanges_per_s = 1\n")
+
+
+def test_events_of_one_publisher_that_follow_each_other_are_a_burst_at_a_random_time():
+    publishers = ["a"] * 3 + ["b"] + ["a"] * 2 + ["c"] * 4
+    times = publication_times(publishers, 100.0, 1.0, np.random.default_rng(3))
+    starts = [times[0], times[3], times[4], times[6]]
+    assert starts == sorted(starts)
+    assert starts[0] >= 0.0
+    assert starts[-1] <= 1_000.0
+    assert np.allclose(np.diff(times)[[0, 1, 4, 6, 7, 8]], 1.0)
+    assert publication_times(publishers, 100.0, None, np.random.default_rng(3)) == [100.0 * at for at in range(10)]
+
+
+def test_a_scenario_with_bursts_publishes_each_event_at_its_time():
+    done = run(CALM.replace("interval_ms = 5", "interval_ms = 50\nburst_ms = 0.5"))
+    rows = done.simulation.trace.record_table().to_pylist()
+    times = np.array([row["time_ms"] for row in rows if row["kind"] == "published"])
+    assert len(times) == 40
+    assert np.ptp(times) < 2_100.0
+    assert judge(done).ok
+    assert len(np.unique(np.diff(times).round(3))) > 20

@@ -30,6 +30,7 @@ preset = "kyra-zipf"
 events = 300
 subscriptions = 120
 interval_ms = 20.0              # between two publications
+# burst_ms = 1.0                # events of one publisher that follow each other come in bursts, so far apart
 
 [workload.options]
 values = 100
@@ -46,6 +47,7 @@ interest_rate = 0.1
 # absent = 5                    # come later
 # arrivals_per_s = 1.0
 # crashes_per_s = 0.2
+# changes_per_s = 10.0          # subscribers who give up a subscription for another
 # down_ms = 500
 
 [faults]                        # of every message and node

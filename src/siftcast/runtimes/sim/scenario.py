@@ -58,6 +58,7 @@ class WorkloadSpec(Spec, frozen=True, kw_only=True):
     events: Rows
     subscriptions: Rows
     interval_ms: Milliseconds = 10.0
+    burst_ms: Milliseconds | None = None
     durable: bool = False
     advertise: Literal["everything", "ranges"] = "everything"
     delay_ms_max: Bound | list[Bound] | None = None  # a tuple of constrained numbers crashes msgspec 0.22
@@ -72,12 +73,13 @@ class AdvertisementSpec(Spec, frozen=True, kw_only=True):
 
 
 class ChurnSpec(Spec, frozen=True, kw_only=True):
-    """Servers that come, go and crash at random (see `churn`): how many a second, until when, and for how long."""
+    """What changes at random (see `churn`): servers that come, go and crash, and subscriptions, so many a second."""
 
     absent: Count | list[Count] = 0
     arrivals_per_s: Milliseconds = 0.0
     departures_per_s: Milliseconds = 0.0
     crashes_per_s: Milliseconds = 0.0
+    changes_per_s: Milliseconds = 0.0
     down_ms: Milliseconds | None = None
     until_ms: Milliseconds | None = None
 
@@ -192,6 +194,10 @@ def _check(file: ScenarioFile) -> None:
         )
     if underlay.file is not None and underlay.format is None:
         raise file.error("underlay.file", "needs a format beside it", f"formats: {', '.join(FORMATS)}")
+    if file.scenario.workload.durable and file.scenario.churn.changes_per_s:
+        raise file.error(
+            "churn.changes_per_s", "durable subscriptions do not change", "workload.durable = false, or no changes"
+        )
     bounds = file.scenario.workload.delay_ms_max
     if isinstance(bounds, list) and (len(bounds) != 2 or bounds[0] > bounds[1]):
         raise file.error("workload.delay_ms_max", "is one bound, or the shortest and the longest", "as in [50, 200]")

@@ -1,7 +1,8 @@
 """Runs a scenario: builds what it names, has everybody subscribe, then publishes and lets things happen.
 
     1. subscribe   all subscriptions are made at time 0, and the network settles
-    2. publish     events every `interval_ms`, the schedule counted from the first; then until nothing is left to do
+    2. publish     events every `interval_ms` or in bursts, the schedule counted from the first; then until nothing is
+                   left to do
 
 The seed goes into independent streams (network, workload, faults, plan, churn), so that the same seed gives the same
 network to every scheme. Parties of the workload live on servers by their number: `server 7` on server 6, modulo the
@@ -27,7 +28,8 @@ from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
 from siftcast.runtimes.sim.advertising import everything, first_stray, ranges_of
-from siftcast.runtimes.sim.churn import absent_servers, draw_churn
+from siftcast.runtimes.sim.bursts import publication_times
+from siftcast.runtimes.sim.churn import Change, absent_servers, change_times, draw_changes, draw_churn
 from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.parties import server_of
 from siftcast.runtimes.sim.queueing import Costs, QueueingSimulation
@@ -61,6 +63,8 @@ class ScenarioRun:
     subscriptions: dict[int, list[Subscription]]
     steps: tuple[Step, ...] = ()
     """What happens to servers: the schedule, and what churn adds to it."""
+    changes: tuple[Change, ...] = ()
+    """Whose interests change meanwhile."""
     state_after_subscribing: list[int] = field(default_factory=list)
     advertised: dict[int, tuple[Subscription, ...]] = field(default_factory=dict)
     """What publishers said they will publish, by server, in a scheme that asks for it."""
@@ -84,12 +88,15 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     )
     underlay = _guard(file, "underlay", lambda: _underlay(file, np.random.default_rng(network_seed)))
     check_schedule(file, underlay.servers)
-    workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed))
+    changes_rng = np.random.default_rng((churn_seed, 1))
+    times = change_times(scenario.churn, _churn_until_ms(file), changes_rng)
+    workload = _guard(file, "workload", lambda: _workload(file, underlay.servers, workload_seed, reserve=len(times)))
     chosen = _guard(file, "scheme.name", lambda: scheme(scenario.scheme.name))
     options = _guard(file, "scheme.options", lambda: chosen.configure(scenario.scheme.options))
     churn_rng = np.random.default_rng(churn_seed)
     absent = set(absent_servers(scenario.churn, underlay.servers))
-    wanted = list(_wanted(file, workload, underlay.servers, np.random.default_rng((workload_seed, 1))))
+    rows = list(_wanted(file, workload, underlay.servers, np.random.default_rng((workload_seed, 1))))
+    wanted, reserve = rows[: len(rows) - len(times)], rows[len(rows) - len(times) :]
     ground = Ground(
         lambda: underlay.latencies_ms,
         np.random.default_rng(plan_seed),
@@ -117,7 +124,10 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         homes.setdefault(server, []).append(item)
     named = {step.node for step in scenario.schedule if step.node is not None}
     steps = draw_churn(scenario.churn, underlay.servers, named, _churn_until_ms(file), churn_rng)
-    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes, (*scenario.schedule, *steps))
+    steps = (*scenario.schedule, *steps)
+    spare = [(item.id, item.filter) for _, item in reserve]
+    changes = draw_changes(times, spare, homes, steps, scenario.timing.resubscribe_ms, named, absent, changes_rng)
+    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes, steps, changes)
     if chosen.advertises(options):
         _advertise(run)
     return run
@@ -154,15 +164,20 @@ def schedule(run: ScenarioRun) -> float | None:
     simulation, scenario = run.simulation, run.file.scenario
     # Everybody had time to settle before the first event, so that all subscriptions count for it.
     start = simulation.now + scenario.checks.settle_ms
-    for number, (server, event) in enumerate(_events(run)):
-        at_ms = start + number * scenario.workload.interval_ms
-        simulation.at(at_ms, server, PublishRequested(event, scenario.workload.durable))
-    for step in run.steps:
-        _schedule(run, step, start + step.at_ms)
+    times = _publication_times(run)
+    for at_ms, (server, event) in zip(times, _events(run), strict=True):
+        simulation.at(start + at_ms, server, PublishRequested(event, scenario.workload.durable))
+    # In the order of time, as a server that comes back has the subscriptions that its subscribers have by then.
+    happening: list[Step | Change] = [*run.steps, *run.changes]
+    for step in sorted(happening, key=lambda each: each.at_ms):
+        if isinstance(step, Change):
+            _change(run, step, start + step.at_ms)
+        else:
+            _schedule(run, step, start + step.at_ms)
     until = scenario.timing.publish_ms
     if until is None and run.scheme.ticks:
         last = max((step.at_ms for step in run.steps), default=0.0)
-        until = max(last, run.workload.events.num_rows * scenario.workload.interval_ms) + _PHASE_MS
+        until = max(last, run.workload.events.num_rows * scenario.workload.interval_ms, *times[-1:]) + _PHASE_MS
     return None if until is None else start + until
 
 
@@ -192,6 +207,19 @@ def _schedule(run: ScenarioRun, step: Step, at_ms: float) -> None:
             _subscribe(run, node, items, at_ms)
         case "unsubscribe":
             simulation.unsubscribe(node, *(item.id for item in items), at_ms=at_ms)
+
+
+def _change(run: ScenarioRun, change: Change, at_ms: float) -> None:
+    simulation, items = run.simulation, run.subscriptions[change.server]
+    items[items.index(change.given_up)] = change.made
+    simulation.subscribe(change.server, change.made, at_ms=at_ms)
+    simulation.unsubscribe(change.server, change.given_up.id, at_ms=at_ms)
+
+
+def _publication_times(run: ScenarioRun) -> list[float]:
+    spec = run.file.scenario.workload
+    publishers = run.workload.events["publisher"].to_pylist()
+    return publication_times(publishers, spec.interval_ms, spec.burst_ms, np.random.default_rng((run.seed, 1)))
 
 
 def _subscribe(run: ScenarioRun, server: int, items: list[Subscription], at_ms: float) -> None:
@@ -300,11 +328,11 @@ def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
     return network.attach(spec.servers, rng, spec.access_ms)
 
 
-def _workload(file: ScenarioFile, servers: int, seed: int) -> Workload:
+def _workload(file: ScenarioFile, servers: int, seed: int, *, reserve: int) -> Workload:
     spec = file.scenario.workload
     options = dict(spec.options)
     known = presets()[spec.preset].defaults if spec.preset in presets() else {}
     for name in _PARTIES:
         if name in known:
             options.setdefault(name, servers)
-    return generate(spec.preset, events=spec.events, subscriptions=spec.subscriptions, seed=seed, **options)
+    return generate(spec.preset, events=spec.events, subscriptions=spec.subscriptions + reserve, seed=seed, **options)
