@@ -1,6 +1,7 @@
 """Sharded matching on Spark: how time grows with events and with subscriptions, and 5,000,000 subscriptions at once.
 
     python -m benchmarks.spark_shards --growth     two tables; about a minute on two idle cores
+    python -m benchmarks.spark_shards --skew       copies of hot shards, on even and on skewed data; about a minute
     python -m benchmarks.spark_shards --large      5,000,000 subscriptions within 16 GiB; about 3 minutes
 
 Not part of `make bench`, because of the time and the memory. The clock is the wall clock: Spark works in many
@@ -19,6 +20,7 @@ import os
 import sys
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -30,6 +32,7 @@ from siftcast import spark as ss
 
 GIB = 2**30
 SYMBOLS = 10_000
+SKEW_EVENTS = 4_000_000
 _LOOKED_S = 0.5
 
 _RANDOM = "(pmod(xxhash64(id, {0}), 1000000007) / 1000000007)"
@@ -37,11 +40,12 @@ _SYMBOL = f"format_string('S%05d', cast({SYMBOLS} * pow({_RANDOM}, 2) as int))"
 _PRICE = "round(1000 * " + _RANDOM + ", 2)"
 
 
-def make_events(spark: SparkSession, count: int) -> DataFrame:
-    """Quotes: a symbol, a price, a volume."""
+def make_events(spark: SparkSession, count: int, hot: float = 0.0) -> DataFrame:
+    """Quotes: a symbol, a price, a volume; a share of them is about one hot symbol."""
     volume = f"cast(1000000 * {_RANDOM.format(13)} as long)"
+    symbol = f"if({_RANDOM.format(14)} < {hot}, 'S05000', {_SYMBOL.format(11)})"
     return spark.range(count).selectExpr(
-        "id AS number", f"{_SYMBOL.format(11)} AS symbol", f"{_PRICE.format(12)} AS price", f"{volume} AS volume"
+        "id AS number", f"{symbol} AS symbol", f"{_PRICE.format(12)} AS price", f"{volume} AS volume"
     )
 
 
@@ -95,6 +99,29 @@ def run(spark: SparkSession, folder: Path, events: int, subscriptions: int) -> l
     return [events, subscriptions, planned - start, done - planned, found, plan.shards, plan.copies]
 
 
+def compare_copies(spark: SparkSession, folder: Path, events: int, subscriptions: int, hot: float) -> list[object]:
+    """One row: the share of events about one symbol, copies, and the least seconds of three runs without and with."""
+    wanted, published = folder / f"subscriptions{subscriptions}", folder / f"events{events}-{hot}"
+    if not wanted.exists():
+        make_subscriptions(spark, subscriptions).write.parquet(str(wanted))
+    make_events(spark, events, hot).repartition(8).write.parquet(str(published))
+    table, rows = spark.read.parquet(str(wanted)), spark.read.parquet(str(published))
+    chosen = ss.shard_plan(rows, table)
+    sys.stderr.write(chosen.explain() + "\n")
+    plans = [replace(chosen, replicas=()), chosen]
+    seconds: list[list[float]] = [[], []]
+    found: set[int] = set()
+    for _ in range(3):
+        for plan, taken in zip(plans, seconds, strict=True):
+            start = perf_counter()
+            found.add(ss.match_sharded(rows, table, plan=plan).count())
+            taken.append(perf_counter() - start)
+    if len(found) != 1:
+        raise WrongResult(f"copies give other pairs: {found}")
+    copies = max(chosen.replicas or (1,))
+    return [f"{hot:.0%}", events, subscriptions, copies, min(seconds[0]), min(seconds[1]), *found]
+
+
 def check(spark: SparkSession, count: int = 20_000) -> None:
     """Raises WrongResult unless shards give the pairs that one matcher gives."""
     events, subscriptions = make_events(spark, count), make_subscriptions(spark, count)
@@ -112,14 +139,26 @@ def show(rows: list[list[object]]) -> None:
     sys.stdout.flush()
 
 
+def show_copies(rows: list[list[object]]) -> None:
+    """Without copies and with them, side by side."""
+    sys.stdout.write(
+        "| about one symbol | events | subscriptions | copies, at most | one each (s) | dealt (s) | pairs |\n"
+    )
+    sys.stdout.write("|---:|---:|---:|---:|---:|---:|---:|\n")
+    for row in rows:
+        sys.stdout.write("| {} | {:,} | {:,} | {} | {:.1f} | {:.1f} | {:,} |\n".format(*row))
+    sys.stdout.flush()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_shards", description=__doc__.split("\n")[0])
     parser.add_argument("--growth", action="store_true", help="time against events and subscriptions, about 5 minutes")
+    parser.add_argument("--skew", action="store_true", help="without copies of hot shards and with them")
     parser.add_argument("--large", action="store_true", help="one large run with its memory, about 10 minutes")
     parser.add_argument("--subscriptions", type=int, default=5_000_000, help="of the large run (default: 5,000,000)")
     parser.add_argument("--events", type=int, default=200_000, help="of the large run (default: 200,000)")
     options = parser.parse_args()
-    if not (options.growth or options.large):
+    if not (options.growth or options.skew or options.large):
         parser.print_help()
         return 0
     spark = ss.session("siftcast shards")
@@ -129,6 +168,9 @@ def main() -> int:
             check(spark)  # the JVM and the kernels get warm by it
             show([run(spark, folder, 100_000, count) for count in (50_000, 100_000, 200_000, 400_000)])
             show([run(spark, folder, count, 100_000) for count in (50_000, 100_000, 200_000, 400_000, 800_000)])
+        if options.skew:
+            check(spark)
+            show_copies([compare_copies(spark, folder, SKEW_EVENTS, 20_000, hot) for hot in (0.0, 0.5, 0.8)])
         if options.large:
             with MemoryWatch() as memory:
                 row = run(spark, folder, options.events, options.subscriptions)

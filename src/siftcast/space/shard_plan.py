@@ -107,11 +107,14 @@ class ShardPlan:
         ]
         if self.idle:
             lines.append(f"{self.idle:,} subscriptions contradict themselves; no shard keeps them.")
-        lines += [self.reason, "zone  shards  subscriptions  events  content"] if self.reason else []
+        copies = self.replicas if any(count > 1 for count in self.replicas) else ()
+        title = f"zone  shards  {'copies  ' if copies else ''}subscriptions  events  content"
+        lines += [self.reason, title] if self.reason else []
         described = [axis.describe(zone) for axis in self.axes for zone in range(len(axis))] + ["those that span"]
         for zone, content in enumerate(described):
             lines.append(
-                f"{zone:>4}  {self.parts[zone]:>6}  {self.counts[zone] / total:>13.2%}  "
+                f"{zone:>4}  {self.parts[zone]:>6}  {f'{copies[zone]:>6}  ' if copies else ''}"
+                f"{self.counts[zone] / total:>13.2%}  "
                 f"{self.event_shares[zone]:>6.1%}  {content}"
             )
         return "\n".join(lines)

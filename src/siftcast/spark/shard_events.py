@@ -29,6 +29,7 @@ from siftcast.space.hash_axis import HashAxis
 from siftcast.space.shard_axes import CutValue, ShardAxis
 from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark.attributes import find_attribute
+from siftcast.spark.shard_layout import ShardLayout
 
 _WHOLE = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _DAY_US = 86_400_000_000
@@ -57,17 +58,28 @@ def value_column(events: t.StructType, attribute: str) -> tuple[Column, Kind] | 
     return None
 
 
-def event_shards(events: t.StructType, plan: ShardPlan) -> Column:
-    """An array of all shards to which a numbered event goes, that of its first zone in front; may be empty."""
+def event_shards(events: t.StructType, plan: ShardPlan, layout: ShardLayout, deal: Column) -> Column:
+    """An array of all partitions to which a placed event goes, that of its first zone in front; may be empty.
+
+    `deal` is a number of the event that says which copy of a zone it goes to.
+    """
+    zones = [_one_copy(copies, deal) for copies in layout.zones]
     axes = [
-        _axis_shards(events, axis, [plan.shards_of_zone(first + zone) for zone in range(len(axis))])
+        _axis_shards(events, axis, zones[first : first + len(axis)])
         for axis, first in zip(plan.axes, plan.first_zones[:-1], strict=True)
     ]
-    span = plan.shards_of_zone(plan.first_zones[-1])
-    return fn.concat(*axes, _numbers(span)) if axes else _numbers(span)
+    return fn.concat(*axes, zones[-1]) if axes else zones[-1]
 
 
-def _axis_shards(events: t.StructType, axis: ShardAxis | HashAxis, shards: Sequence[Sequence[int]]) -> Column:
+def _one_copy(copies: Sequence[Sequence[int]], deal: Column) -> Column:
+    """The partitions of the copy of a zone that an event goes to."""
+    if len(copies) == 1:
+        return _numbers(copies[0])
+    which = fn.pmod(deal, fn.lit(len(copies))).cast("int")
+    return fn.get(fn.array(*map(_numbers, copies)), which)
+
+
+def _axis_shards(events: t.StructType, axis: ShardAxis | HashAxis, shards: Sequence[Column]) -> Column:
     found = value_column(events, axis.attribute)
     if found is None or found[1] is not axis.kind:
         return _numbers(())  # no event has a value of this kind there
@@ -76,17 +88,16 @@ def _axis_shards(events: t.StructType, axis: ShardAxis | HashAxis, shards: Seque
         if axis.kind is not Kind.STRING:
             raise DataError(f"on Spark, zones are hashed from strings only, and '{axis.attribute}' holds none")
         zone = fn.crc32(value.cast("binary")) % fn.lit(len(axis))
-        zones = fn.array(*(_numbers(numbers) for numbers in shards))
-        return fn.when(value.isNull(), _numbers(())).otherwise(fn.get(zones, zone.cast("int")))
+        return fn.when(value.isNull(), _numbers(())).otherwise(fn.get(fn.array(*shards), zone.cast("int")))
     known = find_attribute(events, axis.path)
     whole = axis.kind is not Kind.NUMBER or (known is not None and isinstance(known[1], _WHOLE))
     return fn.when(value.isNull(), _numbers(())).otherwise(_tree(value, axis.cuts, shards, whole=whole))
 
 
-def _tree(value: Column, cuts: Sequence[CutValue], shards: Sequence[Sequence[int]], *, whole: bool) -> Column:
+def _tree(value: Column, cuts: Sequence[CutValue], shards: Sequence[Column], *, whole: bool) -> Column:
     """The shards of the zone of a value, by halving the cuts."""
     if not cuts:
-        return _numbers(shards[0])
+        return shards[0]
     middle = len(cuts) // 2
     below = _tree(value, cuts[:middle], shards[: middle + 1], whole=whole)
     above = _tree(value, cuts[middle + 1 :], shards[middle + 1 :], whole=whole)

@@ -22,7 +22,7 @@ instead of giving a wrong answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -38,6 +38,7 @@ from siftcast.spark.matching import IDS, shape
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
 from siftcast.spark.shard_events import event_shards
+from siftcast.spark.shard_layout import ShardLayout, dealing_number
 from siftcast.spark.shard_planning import Batches, measured, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
 from siftcast.spark.workers import map_batches
@@ -85,10 +86,12 @@ def match_sharded(
     else:
         plan = measured(plan, plain, check)
     merging = output == "lists" and max(plan.parts[-1] + len(plan.axes), *plan.parts) > 1
-    copies = _event_rows(events, plan, every=output == "lists", merging=merging)
-    rows = _subscription_rows(plain, plan, check).unionByName(copies, allowMissingColumns=True)
-    count = max(1, plan.shards)
-    spread = rows.repartitionById(count, "shard")  # a hash leaves some partitions with two shards, others with none
+    layout = ShardLayout.of(plan)
+    copies = _event_rows(events, plan, layout, every=output == "lists", merging=merging)
+    rows = _subscription_rows(plain, plan, layout, check).unionByName(copies, allowMissingColumns=True)
+    spread = rows.repartitionById(
+        max(1, layout.count), "shard"
+    )  # a hash leaves some partitions with two shards, others with none
     lists = lists_type(placed(events).schema, IDS)
     form = _partial_type(lists) if merging else lists
     worker = ShardWorker(tuple(events.columns), engine, schema, every=output == "lists", merging=merging)
@@ -99,15 +102,14 @@ def match_sharded(
 # -- the two sides -----------------------------------------------------------------------------------
 
 
-def _subscription_rows(plain: DataFrame, plan: ShardPlan, check: FilterCheck) -> DataFrame:
-    dealt = map_batches(
-        plain, _place(replace(plan, reason=""), check), "shard int, id string, filter string, dialect string"
-    )
+def _subscription_rows(plain: DataFrame, plan: ShardPlan, layout: ShardLayout, check: FilterCheck) -> DataFrame:
+    place = _place(replace(plan, reason=""), layout.homes(), check)
+    dealt = map_batches(plain, place, "shard int, id string, filter string, dialect string")
     subscription = fn.struct("id", "filter", "dialect").cast(_SUBSCRIPTION)
     return dealt.select("shard", fn.lit(0).alias("side"), subscription.alias("subscription"))
 
 
-def _place(plan: ShardPlan, check: FilterCheck) -> Callable[[Batches], Batches]:
+def _place(plan: ShardPlan, homes: Sequence[Sequence[int]], check: FilterCheck) -> Callable[[Batches], Batches]:
     def run(batches: Batches) -> Batches:
         placement = Placement(plan)
         for batch in batches:
@@ -117,13 +119,14 @@ def _place(plan: ShardPlan, check: FilterCheck) -> Callable[[Batches], Batches]:
                 zip(*(column.to_pylist() for column in batch.columns), strict=True)
             ):
                 try:
-                    found = placement.shards(id, read_filter(id, text, dialect, check))
+                    shards_of = placement.shards(id, read_filter(id, text, dialect, check))
                 except (SiftcastError, LookupError) as error:
                     raise DataError(
                         f"the subscriptions have changed since they were counted; '{id}': {error}"
                     ) from None
-                rows += [row] * len(found)
-                shards += found
+                for shard in shards_of:
+                    rows += [row] * len(homes[shard])
+                    shards += homes[shard]
             taken = batch.take(pa.array(rows, pa.int64()))
             yield pa.RecordBatch.from_arrays(
                 [pa.array(shards, pa.int32()), *taken.columns], ["shard", "id", "filter", "dialect"]
@@ -132,12 +135,15 @@ def _place(plan: ShardPlan, check: FilterCheck) -> Callable[[Batches], Batches]:
     return run
 
 
-def _event_rows(events: DataFrame, plan: ShardPlan, *, every: bool, merging: bool) -> DataFrame:
+def _event_rows(events: DataFrame, plan: ShardPlan, layout: ShardLayout, *, every: bool, merging: bool) -> DataFrame:
     """An event once for each of its shards, the first of which is its main copy; with `every`, at least once."""
     event = fn.struct(*place_names(len(events.columns)))
     numbers = [fn.monotonically_increasing_id().alias("row"), _random_bits().alias("run")] if merging else []
-    shards = event_shards(events.schema, plan)
-    sent = placed(events).select(event.alias("event"), shards.alias("shards"), *numbers)
+    rows, deal = placed(events), fn.lit(0)
+    if layout.is_dealt:
+        rows, deal = rows.withColumn("deal", dealing_number(events.schema)), fn.col("deal")
+    shards = event_shards(events.schema, plan, layout, deal)
+    sent = rows.select(event.alias("event"), shards.alias("shards"), *numbers)
     if every:
         # No subscription of a zone is true for an event without that zone: any shard may pass it on.
         nowhere = fn.array(fn.lit(0).cast("int"))

@@ -5,6 +5,7 @@
     3  the choice (`planning.shard_choice`)
     4  all subscriptions, parsed once in the workers         counts per zone, and the rows that are not subscriptions
     5  ids that occur twice                                  Spark's own aggregate
+    6  copies for zones where most events are                `planning.shard_copies`, for the slots that Spark has now
 
 A sample is drawn by sorting on random numbers with a fixed seed and taking the first: one pass, no count needed, and
 rows from everywhere, which a plain limit() does not give. Step 4 makes the parts of the plan exact, so that no shard is
@@ -19,12 +20,13 @@ from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.planning.shard_choice import AxisName, choose_shards
+from siftcast.planning.shard_copies import deal_events
 from siftcast.space.shard_axes import CutValue
 from siftcast.space.shard_plan import Placement, ShardPlan
 from siftcast.spark.compiled import check_subscriptions
@@ -68,8 +70,9 @@ def shard_plan(
     check = FilterCheck.of(schema, events if strict else None)
     filters = sample_filters(plain, check)
     wanted = shards or max(SHARDS_MIN, -(-total // SHARD_SUBSCRIPTIONS))
-    plan = choose_shards(filters, sample_events(events, filters), total=total, shards=wanted)
-    return measured(plan, plain, check)
+    drawn, count = sample_events(events, filters)
+    plan = measured(choose_shards(filters, drawn, total=total, shards=wanted), plain, check)
+    return deal_events(plan, events=count, slots=plain.sparkSession.sparkContext.defaultParallelism)
 
 
 def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
@@ -102,15 +105,21 @@ def sample_filters(plain: DataFrame, check: FilterCheck) -> list[Filter]:
     return filters
 
 
-def sample_events(events: DataFrame, filters: list[Filter]) -> dict[AxisName, list[CutValue | None]]:
-    """Values of some events, for each attribute that filters name and that can be cut."""
+def sample_events(events: DataFrame, filters: list[Filter]) -> tuple[dict[AxisName, list[CutValue | None]], int]:
+    """Values of some events, for each attribute that filters name and that can be cut; and how many events there are.
+
+    They are counted on the way, in the same pass; not at all where there is nothing to cut.
+    """
     names = dict.fromkeys(name for filter_ in filters for name in filter_.attributes)
     found = {name: value for name in names if (value := value_column(events.schema, name)) is not None}
     if not found:
-        return {}
+        return {}, 0
     columns = [value.alias(f"value{index}") for index, (value, _) in enumerate(found.values())]
-    drawn = placed(events).select(*columns).orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
-    return {(name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())}
+    counted = Observation()
+    values = placed(events).select(*columns).observe(counted, fn.count(fn.lit(1)).alias("events"))
+    drawn = values.orderBy(fn.rand(0)).limit(SAMPLE).toArrow()
+    samples = {(name, kind): drawn.column(index).to_pylist() for index, (name, (_, kind)) in enumerate(found.items())}
+    return samples, counted.get["events"]
 
 
 # -- all of them -------------------------------------------------------------------------------------
