@@ -5,8 +5,15 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from siftcast.experiments.homed.pitfalls import draw_identifiers, measure_printed
+from siftcast.experiments.homed.covering import measure_covering
+from siftcast.experiments.homed.example import follow_example
+from siftcast.experiments.homed.judge_printed import judge_covering, judge_example, judge_printed
+from siftcast.experiments.homed.pitfalls import draw_cast, measure_printed
 from siftcast.experiments.homed.printed import Part, PrintedCube
+from siftcast.experiments.homed.world import WORKLOADS, draw_world
+from siftcast.experiments.table import Table
+from siftcast.space.digests import DIGEST_KINDS
+from siftcast.spark.sweeps import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -81,20 +88,92 @@ def test_identifiers_are_distinct():
 
 
 def test_covers_are_parts_of_the_cube_that_meet_nowhere_and_leave_nothing_out():
-    rng = np.random.default_rng(3)
-    cube = PrintedCube.settled(6, draw_identifiers(6, 20, rng))
+    cube = PrintedCube.settled(6, draw_cast("uniform", 6, 20, 0, seed=3).identifiers)
     for identifier in range(64):
         assert [node for node in cube.nodes.values() if identifier in node.cover] == [cube.owner(identifier)]
 
 
 def test_sparse_cubes_defeat_the_printed_algorithms():
-    rng = np.random.default_rng(4)
-    found = measure_printed(16, draw_identifiers(16, 200, rng), 40, rng)
+    found = measure_printed(draw_cast("uniform", 16, 200, 40, seed=4), np.random.default_rng(4))
+    assert found["filled"] < 1
     assert found["unfilled"] > 0.01
     assert found["unfilled_late"] > found["unfilled"]
     assert found["stale"] > 0.01
     assert found["stuck_events"] > 0.1
     assert found["stuck_newcomers"] > 0.1
-    assert found["missed"][1] > 0.1
+    assert found["missed"]["1"] > 0.1
     assert found["outside"] > 1
     assert found["joins"] < 0.5
+
+
+def test_full_cubes_only_defeat_their_joining():
+    found = measure_printed(draw_cast("uniform", 6, 64, 20, seed=5), np.random.default_rng(5))
+    assert found["filled"] == 1
+    assert found["stuck_events"] == found["repeated"] == 0
+    assert set(found["missed"].values()) == {0}
+    assert found["stuck_newcomers"] is None
+    assert found["unfilled_late"] > 0.01
+
+
+def test_digests_of_a_workload_are_missed_as_well():
+    found = measure_printed(draw_cast("topics", 64, 100, 30, seed=6), np.random.default_rng(6))
+    assert found["missed"]["topics"] > 0.1
+
+
+# -- digests and worlds --------------------------------------------------------------------------------
+
+
+def test_digests_keep_covering_and_those_of_whole_predicates_do_not():
+    found = measure_covering(150, seed=7)
+    assert {kind: found[kind] for kind in DIGEST_KINDS} == dict.fromkeys(DIGEST_KINDS, 0)
+    assert found["pairs"] > 100
+    assert found["events"] > 100
+    assert found["predicates"] > 10
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_worlds_are_drawn_from_their_seed_and_hold_to_their_schema(workload):
+    world = draw_world(workload, 60, 40, seed=8)
+    assert world == draw_world(workload, 60, 40, seed=8)
+    assert world != draw_world(workload, 60, 40, seed=9)
+    for filter_ in world.filters:
+        filter_.check(world.schema)
+    wanting = [sum(filter_.matches(event) for filter_ in world.filters) for event in world.events]
+    assert max(wanting) > min(wanting)
+
+
+# -- judges ----------------------------------------------------------------------------------------------
+
+
+def outcome(part, result):
+    return Outcome({"part": part, "seed": 1}, result, 0.0)
+
+
+def held(verdicts):
+    return {verdict.id: verdict.holds for verdict in verdicts}
+
+
+def test_the_example_is_judged_by_the_figure():
+    right, wrong = follow_example(), follow_example()
+    wrong["shrinking"] = wrong["printed"]
+    for run, holds in ((right, True), (wrong, False)):
+        assert held(judge_example(Table([outcome("example", run)])))["H2"] is holds
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"), [({}, True), ({"bloom": 1}, False), ({"pairs": 0}, False), ({"events": 0}, False)]
+)
+def test_digests_are_judged_by_what_breaks_the_law_and_only_if_something_could(change, holds):
+    run = {"pairs": 9, "events": 9, "predicates": 3, "segments": 0, "hashed": 0, "bloom": 0}
+    later = {"pairs": 9, "events": 9, "predicates": 3, "segments": 0, "hashed": 0, "bloom": 0} | change
+    verdicts = held(judge_covering(Table([outcome("covering", run), outcome("covering", later)])))
+    assert verdicts["H1 bloom"] is holds
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [({}, True), ({"missed": {"1": 0.1}}, False), ({"repeated": 1}, False), ({"stuck_events": 0.1}, False)],
+)
+def test_full_cubes_are_judged_by_who_is_missed_doubled_and_never_found(change, holds):
+    run = {"cube": "c", "filled": 1, "missed": {"1": 0.0, "2": None}, "repeated": 0, "stuck_events": 0.0} | change
+    assert held(judge_printed(Table([outcome("printed", run)]))) == {"H4 full cube": holds}

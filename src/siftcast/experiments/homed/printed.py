@@ -49,6 +49,11 @@ class Part(NamedTuple):
         differing = self.value ^ other.value
         return self.fixed == other.fixed and differing.bit_count() == 1
 
+    def show(self, bits: int) -> str:
+        """The paper's notation: `1**`."""
+        places = [1 << bit for bit in reversed(range(bits))]
+        return "".join("*" if not self.fixed & place else "1" if self.value & place else "0" for place in places)
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """From the paper's notation: `1**`."""
@@ -162,14 +167,14 @@ class PrintedCube:
         cost: Mapping[tuple[int, int], float] | None = None,
         copies_max: int = 1_000_000,
     ) -> list[Sent]:
-        """Every copy that is sent from the first node with the event on; the cheapest neighbours are served first."""
+        """Every copy that is sent from the first node with the event on; neighbours of least cost are served first."""
         copies: list[Sent] = []
         waiting = deque([(first, event)])
         while waiting and len(copies) < copies_max:
             node, part = waiting.popleft()
             chosen = [other for other in node.neighbours if other.identifier in part]
             if cost is not None:
-                chosen.sort(key=lambda other: cost[node.identifier, other.identifier])
+                chosen.sort(key=lambda other: cost.get((node.identifier, other.identifier), 0.0))
             for other in chosen:
                 if shrinks and other.identifier not in part:
                     continue
