@@ -19,6 +19,7 @@ from siftcast.overlays.durability.contract import DurableSubscribeRequested
 from siftcast.overlays.epochs.planned import Planned
 from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import Member, first_view
+from siftcast.overlays.roles import roles_by_place
 from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.sim import Faults, Simulation
 from siftcast.schemes import Ground, scheme
@@ -38,19 +39,24 @@ class ChangingNetwork:
     nodes: int = 4
     faults: Faults = field(default_factory=lambda: Faults(detect_ms=50.0, disk_ms=1.0))
     is_durable: bool = True
+    roles: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self):
         self.draw = np.random.default_rng((self.seed, 99))
-        self.members = tuple(Member(node, f"n{node:02}") for node in range(self.nodes))
+        self.members = tuple(self._member(node) for node in range(self.nodes))
         self.first = first_view(self.members, 0)
         self.running = set(range(self.nodes))
         self.contact = {}
         self.wanted = {}
         self.published = {}
         self.published_ms = {}
+        self.grounds = {}
         self.simulation = Simulation(
             range(self.nodes), self.make, seed=self.seed, faults=self.faults, contacts=self._contacts
         )
+
+    def _member(self, node):
+        return Member.of(node, f"n{node:02}", "", self.roles.get(node, ()))
 
     def _contacts(self, node):
         return self.contact.get(node, ())
@@ -59,7 +65,11 @@ class ChangingNetwork:
         def survey(epoch):
             count = len(epoch.nodes)
             distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) + 0.0
-            return Ground(distances, np.random.default_rng(0), schema=SCHEMA), chosen.configure(self.options)
+            ground = Ground(
+                distances, np.random.default_rng(0), schema=SCHEMA, roles=roles_by_place(epoch.roles)
+            )  # fmt: skip
+            self.grounds[epoch.number] = ground.roles
+            return ground, chosen.configure(self.options)
 
         return survey
 
@@ -70,7 +80,7 @@ class ChangingNetwork:
     def make(self, node):
         chosen = scheme(self.scheme)
         return planned_node(
-            Member(node, f"n{node:02}"),
+            self._member(node),
             chosen,
             self._survey(chosen),
             matcher_tables("brute_force"),

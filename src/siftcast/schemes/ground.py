@@ -55,6 +55,7 @@ class Ground:
 
     `tree` has the links that people wrote down; without them a scheme finds its own. Latencies may be given as a
     function that works them out when a scheme asks: a number for each pair of places is much where there are many.
+    `roles` says what places are for (`overlays.roles`); those it leaves out may do everything.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Ground:
         tree: Tree | None = None,
         forecast: Forecast | None = None,
         loads: Mapping[str, AxisLoad] | None = None,
+        roles: Mapping[int, frozenset[str]] | None = None,
     ) -> None:
         self._latencies_ms = latencies_ms
         self._places = places
@@ -75,6 +77,7 @@ class Ground:
         self.tree = tree
         self.forecast = forecast
         self.loads = {} if loads is None else loads
+        self.roles: Mapping[int, frozenset[str]] = {} if roles is None else roles
 
     @cached_property
     def latencies_ms(self) -> Matrix:

@@ -79,6 +79,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     for row in rows:
         delay_ms = row.get("delay_ms")
         said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
+        said |= {name: ", ".join(map(str, value)) for name, value in row.items() if isinstance(value, list | tuple)}
         table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
     return table
 

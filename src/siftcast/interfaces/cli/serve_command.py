@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,10 +20,14 @@ from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.serve_example import EXAMPLE
 from siftcast.interfaces.cli.terminal import out
 from siftcast.model import DataError
+from siftcast.overlays.roles import Role
 
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node.configuration import ConfigurationFile
     from siftcast.runtimes.live.node.node import Node
+
+Keys = dict[str, str | list[Role] | None]
+"""What is said about a node on the command line, as keys of [node]."""
 
 
 def serve(
@@ -35,6 +38,7 @@ def serve(
     join: Annotated[list[str] | None, Parameter(negative="")] = None,
     name: str | None = None,
     advertise: str | None = None,
+    role: Annotated[list[Role] | None, Parameter(negative="")] = None,
     network: str | None = None,
     listen_fd: Annotated[int | None, Parameter(show=False)] = None,
     until_input_ends: Annotated[bool, Parameter(show=False)] = False,
@@ -63,6 +67,10 @@ def serve(
         What people call the node; its own in the network. A configuration names its own.
     advertise
         Where other nodes call this one, if that is not where it listens. A configuration names its own.
+    role
+        What the node is for: edge serves clients and has no place in any plan; matcher runs the matching layer of a
+        scheme that divides it. Several may be given; without one, the node may do everything. A configuration names its
+        own.
     network
         What the network that is joined must be called.
     listen_fd
@@ -82,14 +90,15 @@ def serve(
     from siftcast.runtimes.live.node.descriptors import raise_limit
     from siftcast.runtimes.live.node.node import run
 
-    keys = {"listen": _bare(listen), "data": None if data is None else str(data.absolute()), "name": name}
-    keys["advertise"] = _bare(advertise)
+    keys: Keys = {"listen": _bare(listen), "data": None if data is None else str(data.absolute()), "name": name}
+    keys |= {"advertise": _bare(advertise), "roles": role}
     join = None if join is None else [_bare(each) or "" for each in join]
     file = _alone(keys, join, network) if config is None else load_configuration(config)
     if config is not None:
         for key, given in keys.items():
             if given is not None:
-                raise DataError(f"{config} says it already; leave out --{key}, or write it as {key} in its [node]")
+                option = "role" if key == "roles" else key
+                raise DataError(f"{config} says it already; leave out --{option}, or write it as {key} in its [node]")
         if join or network is not None:
             raise DataError(f"{config} says it already; leave out --join and --network, or write them in its [join]")
     listener = None if listen_fd is None else socket.socket(fileno=listen_fd)
@@ -107,7 +116,7 @@ def _bare(address: str | None) -> str | None:
     return rest.rstrip("/") if is_url and scheme == "siftcast" else address
 
 
-def _alone(keys: Mapping[str, str | None], join: list[str] | None, network: str | None) -> ConfigurationFile:
+def _alone(keys: Keys, join: list[str] | None, network: str | None) -> ConfigurationFile:
     """The configuration of a node without a file, which has these keys in its [node], and may join a network."""
     from siftcast.runtimes.live.errors import ConfigurationError
     from siftcast.runtimes.live.node.configuration import parse_configuration
@@ -122,7 +131,8 @@ def _alone(keys: Mapping[str, str | None], join: list[str] | None, network: str 
         return parse_configuration("[node]\n" + "".join(lines))
     except ConfigurationError as error:
         remedy = f"; {error.remedy} (in a file: siftcast serve --example prints one)" if error.remedy else ""
-        option = {"join.seeds": "join"}.get(error.key, error.key.rpartition(".")[2].partition("[")[0])
+        option = error.key.rpartition(".")[2].partition("[")[0]
+        option = {"seeds": "join", "roles": "role"}.get(option, option)
         raise DataError(f"--{option}: {error.problem}{remedy}") from None
 
 

@@ -8,6 +8,7 @@ EXAMPLE = """\
 name = "node"                   # letters, digits, '-' and '_'
 # id = 4729581942038695057      # who it is; left out: as its data folder says, or drawn when it first starts
 listen = "127.0.0.1:7007"       # port 0: one that is free
+# roles = ["matcher"]           # what it is for (matcher, edge), if it joins; left out: whatever a plan needs
 # advertise = "host:7007"       # where other nodes call it; left out: where it listens
 allow_remote = false            # true to listen where other machines can reach it; needs principals and [tls]
 # data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives
@@ -52,6 +53,7 @@ scheme = "filter-based"         # siftcast schemes lists them, with their option
 # name = "node"
 # address = "127.0.0.1:7007"
 # region = "here"               # nodes of one region are near each other
+# roles = ["matcher"]           # what it is for
 # id = 4729581942038695057      # who it is; left out: it follows from the names of network and node
 
 # [join]                        # in place of a list: join a network through nodes that are in it

@@ -43,6 +43,9 @@ interest_rate = 0.1
 # message_ms = 0.1
 # match_ms = 0.5
 
+# [roles]                       # which servers are for what; left out: all may do everything
+# matcher = 10                  # the first ten run the matching layer of a scheme that divides it; or a list of servers
+
 # [churn]                       # servers that come and go by themselves
 # absent = 5                    # come later
 # arrivals_per_s = 1.0

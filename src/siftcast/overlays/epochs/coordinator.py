@@ -251,8 +251,7 @@ class Coordinator:
                 by = nodes[0]
             if by is not None:
                 stand_ins.append((member.node, by))
-        regions = tuple(member.region for member in placed)
-        return Epoch(newest.number + 1, nodes, regions, tuple(stand_ins), settings)
+        return Epoch.of(newest.number + 1, placed, tuple(stand_ins), settings)
 
     def _guard_of(self, node: NodeId, able: set[NodeId]) -> NodeId | None:
         """Who guards a member, of those who are able to stand in for it; the latest, if there are several."""

@@ -10,13 +10,16 @@ Nothing here is an address, and nothing says how a plan is made: `settings` is f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.envelopes import FIRST
+from siftcast.overlays.roles import EDGE
 
+COORDINATOR = "coordinator"
+"""How people are shown the node that issues views, among its roles."""
 PRESENT, ABSENT, LEAVING, LEFT, GONE = "present", "absent", "leaving", "left", "gone"
 
 
@@ -29,7 +32,7 @@ class Holdings(msgspec.Struct, frozen=True, gc=False):
 
 
 class Member(msgspec.Struct, frozen=True, gc=False):
-    """A node of the network. An `edge` serves clients only: no plan gives it a place, and another stands in for it.
+    """A node of the network, with its roles (`overlays.roles`); that of an edge is a field of its own.
 
     `held` is what one that is gone had alone when it last said so.
     """
@@ -40,6 +43,18 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     edge: bool = False
     state: str = PRESENT
     held: Holdings | None = None
+    roles: tuple[str, ...] = ()
+    """Those but `edge`, in the order of the alphabet; nodes one version behind do not know them."""
+
+    @classmethod
+    def of(cls, node: NodeId, name: str, region: str, roles: Iterable[str]) -> Member:
+        """A node as its configuration or its list describes it."""
+        return cls(node, name, region, EDGE in roles, roles=tuple(sorted(set(roles) - {EDGE})))
+
+    @property
+    def all_roles(self) -> tuple[str, ...]:
+        """What it is for, `edge` first."""
+        return ((EDGE,) if self.edge else ()) + self.roles
 
     @property
     def is_expected(self) -> bool:
@@ -52,13 +67,31 @@ class Member(msgspec.Struct, frozen=True, gc=False):
 
 
 class Epoch(msgspec.Struct, frozen=True, gc=False):
-    """One plan: for whom it was made, with the region of each, and who stands in for whom."""
+    """One plan: for whom it was made, with region and roles of each, and who stands in for whom.
+
+    Where no node has a role, `roles` is empty.
+    """
 
     number: int
     nodes: tuple[NodeId, ...]
     regions: tuple[str, ...] = ()
     stand_ins: tuple[tuple[NodeId, NodeId], ...] = ()
     settings: bytes = b""
+    roles: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        placed: Sequence[Member],
+        stand_ins: tuple[tuple[NodeId, NodeId], ...] = (),
+        settings: bytes = b"",
+    ) -> Epoch:
+        """A plan for these members, who have their places in this order."""
+        nodes = tuple(member.node for member in placed)
+        regions = tuple(member.region for member in placed)
+        roles = tuple(member.roles for member in placed)
+        return cls(number, nodes, regions, stand_ins, settings, roles if any(roles) else ())
 
     def stand_in(self, node: NodeId) -> NodeId | None:
         """Who stands in for a member without a place; None if nobody does."""
@@ -122,7 +155,5 @@ def is_last(view: View | None, node: NodeId) -> bool:
 def first_view(members: tuple[Member, ...], coordinator: NodeId, settings: bytes = b"") -> View:
     """The view of a network that begins with a list of members, all of them present."""
     placed = [member for member in members if not member.edge]
-    nodes = tuple(member.node for member in placed)
-    stand_ins = tuple((member.node, nodes[0]) for member in members if member.edge and nodes)
-    regions = tuple(member.region for member in placed)
-    return View(1, coordinator, members, (Epoch(FIRST, nodes, regions, stand_ins, settings),), FIRST)
+    stand_ins = tuple((member.node, placed[0].node) for member in members if member.edge and placed)
+    return View(1, coordinator, members, (Epoch.of(FIRST, placed, stand_ins, settings),), FIRST)

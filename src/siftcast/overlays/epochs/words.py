@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siftcast.overlays.contract import NodeId, Report
-from siftcast.overlays.epochs.view import LEAVING, Holdings, Member, View
+from siftcast.overlays.epochs.view import COORDINATOR, LEAVING, Holdings, Member, View
 
 FORGOTTEN = "the node was declared gone, and the others have given up what it holds; begin with an empty folder"
 LAST = "this is the last node of its network, and nobody could take over what it holds"
@@ -35,10 +35,8 @@ def facts_of_view(view: View, node: NodeId, names: Mapping[NodeId, str], held: H
 def _facts_of(member: Member, view: View) -> dict[str, Any]:
     """A member; what it is not is left out."""
     facts: dict[str, Any] = {"identity": member.node, "name": member.name, "state": member.state}
-    if member.node == view.coordinator:
-        facts["role"] = "coordinator"
-    elif member.edge:
-        facts["role"] = "edge"
+    if roles := [*([COORDINATOR] if member.node == view.coordinator else ()), *member.all_roles]:
+        facts["roles"] = roles
     if member.region:
         facts["region"] = member.region
     if member.held is not None:

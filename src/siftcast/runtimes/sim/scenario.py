@@ -103,6 +103,12 @@ class FaultSpec(Spec, frozen=True, kw_only=True):
     write_survives: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
+class RoleSpec(Spec, frozen=True, kw_only=True):
+    """Which servers have a role (see `overlays.roles`): those listed, or the first of so many."""
+
+    matcher: Count | list[Count] = 0
+
+
 class Step(Spec, frozen=True, kw_only=True):
     """Something that happens at a time, counted from the first publication."""
 
@@ -155,6 +161,7 @@ class Scenario(Spec, frozen=True, kw_only=True):
     advertisements: list[AdvertisementSpec] = []
     costs: CostSpec | None = None
     faults: FaultSpec = FaultSpec()
+    roles: RoleSpec = RoleSpec()
     churn: ChurnSpec = ChurnSpec()
     schedule: list[Step] = []
     timing: TimingSpec = TimingSpec()

@@ -12,7 +12,7 @@ itself, but for a server that joins without a disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from siftcast.overlays.contract import AdvertiseRequested, PublishRequested
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
+from siftcast.overlays.roles import MATCHER
 from siftcast.runtimes.sim.advertising import everything, first_stray, ranges_of
 from siftcast.runtimes.sim.bursts import publication_times
 from siftcast.runtimes.sim.churn import Change, absent_servers, change_times, draw_changes, draw_churn
@@ -103,6 +104,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         places=underlay.servers,
         schema=workload.schema,
         forecast=Forecast(wanted, workload.attributes()),
+        roles=_roles(file, underlay.servers),
     )
     plan = _guard(file, "scheme.options", lambda: chosen.plan(ground, options))
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
@@ -273,6 +275,16 @@ def _events(run: ScenarioRun) -> Iterator[tuple[int, Event]]:
         id = str(row.pop("event_id"))
         attributes = {name: value for name, value in row.items() if value is not None}
         yield server_of(publisher, run.underlay.servers), Event(attributes, id, publisher)
+
+
+def _roles(file: ScenarioFile, servers: int) -> Mapping[int, frozenset[str]]:
+    """The roles of servers that have any."""
+    said = file.scenario.roles.matcher
+    matchers = range(said) if isinstance(said, int) else sorted(set(said))
+    if matchers and matchers[-1] >= servers:
+        count = f"there are {servers} servers"
+        raise file.error("roles.matcher", f"{count}, so server {matchers[-1]} is none of them", "they count from 0")
+    return dict.fromkeys(matchers, frozenset({MATCHER}))
 
 
 def _wanted(

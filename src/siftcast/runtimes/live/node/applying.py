@@ -14,7 +14,7 @@ from typing import Any
 
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
-from siftcast.overlays.epochs.view import ABSENT, PRESENT, Epoch
+from siftcast.overlays.epochs.view import ABSENT, PRESENT, Epoch, Member
 from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.node.configuration import OverlaySpec, parse_configuration
@@ -44,15 +44,26 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
         [(there[a], there[b]) for a, b in spec.links] if "links" in given else before.links,
         before.measured,
     )
-    nodes = tuple(there.values())
+    placed = _placed(members)
+    nodes = tuple(member.node for member in placed)
     try:
         schema = None if terms.schema is None else Schema.parse(terms.schema)
-        ground, options = survey_of(chosen, schema)(Epoch(0, nodes, ("",) * len(nodes), (), settings.encode()))
+        ground, options = survey_of(chosen, schema)(Epoch.of(0, placed, settings=settings.encode()))
         plan = chosen.assign(chosen.plan(ground, options), nodes)
         chosen.nodes(plan, options, matcher_tables("brute_force"))(nodes[0])  # some options are checked by the nodes
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
         raise Refused(f"the network cannot be planned so: {error}") from None
     return settings.encode()
+
+
+def _placed(members: Sequence[Mapping[str, Any]]) -> list[Member]:
+    """Those who have a place in the plan, as far as one node knows."""
+    found = [
+        Member.of(row["identity"], row["name"], row.get("region", ""), row.get("roles", ()))
+        for row in members
+        if row["state"] in (PRESENT, ABSENT)
+    ]
+    return [member for member in found if not member.edge]
 
 
 def _given(text: str, spec: OverlaySpec) -> Collection[str]:

@@ -17,6 +17,7 @@ from siftcast.model import FilterLimits
 from siftcast.model.showing import shown
 from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.overlays.durability import Settings
+from siftcast.overlays.roles import Role
 from siftcast.overlays.wire_events import EventLimits
 from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.wire.addresses import DEFAULT_PORT, is_loopback, parse_address
@@ -45,7 +46,7 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
     name: Name = "node"
     id: Identity | None = None
     region: str = ""
-    edge: bool = False
+    roles: list[Role] = []
     listen: str = f"127.0.0.1:{DEFAULT_PORT}"
     allow_remote: bool = False
     advertise: str | None = None
@@ -111,6 +112,7 @@ class MemberSpec(Spec, frozen=True, kw_only=True):
     id: Identity | None = None
     address: str
     region: str = ""
+    roles: list[Role] = []
 
 
 class OverlaySpec(Spec, frozen=True, kw_only=True):
@@ -325,10 +327,20 @@ def _check_overlay(file: ConfigurationFile, for_running: bool) -> None:
     if names and own not in names:
         remedy = f"add it, or name this node one of {', '.join(names)}"
         raise file.error("node.name", f"'{own}' is not among the nodes of the overlay", remedy)
+    _check_roles(file)
     for name in () if for_running and not names else (name for pair in overlay.links for name in pair):
         if name not in names:
             remedy = f"nodes are: {', '.join(names)}" if names else "list the nodes that they link in [[overlay.nodes]]"
             raise file.error("overlay.links", f"there is no node '{name}'", remedy)
+
+
+def _check_roles(file: ConfigurationFile) -> None:
+    """A list says which roles its nodes have, so that all nodes know."""
+    node, listed = file.configuration.node, file.configuration.overlay.nodes
+    for member in listed:
+        if member.name == node.name and node.roles and set(node.roles) != set(member.roles):
+            remedy = "write roles beside the name in [[overlay.nodes]], in the files of all nodes"
+            raise file.error("node.roles", "the list of nodes says otherwise", remedy)
 
 
 def _check_join(file: ConfigurationFile) -> None:

@@ -30,6 +30,7 @@ from siftcast.overlays.contract import NodeId, Protocol
 from siftcast.overlays.durability import Durable, NotDurableError, Settings
 from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import Member, View, first_view
+from siftcast.overlays.roles import EDGE
 from siftcast.overlays.tables import TableFactory
 from siftcast.runtimes.live.errors import ConfigurationError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec, OverlaySpec
@@ -115,15 +116,17 @@ def lay_out(
     schema, text = _schema(file, chosen)
     terms = Terms(spec.network, chosen.name, spec.options, text, durable)
     digest = _digest(spec, members, durable) if spec.nodes else terms.digest
+    _check_roles(file, members, chosen)
     if chosen.begins_with_contacts:
         part = _unplanned(chosen, options, tables, own, nodes)
         return Overlay(own, names, addresses, chosen.name, part, digest, terms)
     _check_links(file, members)
     links = [(listed[a], listed[b]) for listed in [{names[node]: node for node in nodes}] for a, b in spec.links]
     listed_members = tuple(
-        Member(node, member.name, member.region) for node, member in zip(nodes, members, strict=True)
+        Member.of(node, member.name, member.region, member.roles) for node, member in zip(nodes, members, strict=True)
     )
-    first = first_view(listed_members, nodes[0], PlanSettings(dict(spec.options), links).encode())
+    coordinator = next(member.node for member in listed_members if not member.edge)
+    first = first_view(listed_members, coordinator, PlanSettings(dict(spec.options), links).encode())
     own_member = next(member for member in listed_members if member.node == own)
     part = _planned(file, chosen, schema, tables, own_member, terms, first=first, digest=digest)
     return Overlay(own, names, addresses, chosen.name, part, digest, terms)
@@ -154,10 +157,12 @@ def lay_out_joining(
         chosen = scheme(terms.scheme)
         schema = None if terms.schema is None else Schema.parse(terms.schema)
         if chosen.begins_with_contacts:
+            if node.roles:
+                raise file.error("node.roles", f"{chosen.name}, the scheme there, has no plan", "leave them out")
             alone = _unplanned(chosen, chosen.configure(terms.options), tables, identity, [identity])
             part = Part(alone.protocol, None, contacts)
         else:
-            member = Member(identity, node.name, node.region, node.edge)
+            member = Member.of(identity, node.name, node.region, node.roles)
             part = _planned(file, chosen, schema, tables, member, terms, digest=terms.digest, contacts=contacts)
     except ConfigurationError:
         raise
@@ -198,8 +203,9 @@ def _planned(
         if first is not None:
             ground, options = survey(first.newest)  # so that what cannot be planned is said before anything else
             plan = chosen.assign(chosen.plan(ground, options), first.newest.nodes)
-            chosen.nodes(plan, options, tables)(member.node)
-            contacts = chosen.contacts(plan, member.node)
+            host = first.newest.stand_in(member.node)
+            chosen.nodes(plan, options, tables)(member.node if host is None else host)
+            contacts = chosen.contacts(plan, member.node) if host is None else (host,)
     except NotDurableError as error:
         raise file.error("overlay.scheme", str(error), "choose another, or leave out data in [node]") from None
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
@@ -232,7 +238,8 @@ def _identities(file: ConfigurationFile, members: Sequence[MemberSpec], own: Nod
 def _members(file: ConfigurationFile) -> list[MemberSpec]:
     """All nodes of the network, or this one, in the order of their names."""
     node = file.configuration.node
-    listed = file.configuration.overlay.nodes or [MemberSpec(name=node.name, address=node.listen)]
+    alone = MemberSpec(name=node.name, address=node.listen, region=node.region, roles=node.roles)
+    listed = file.configuration.overlay.nodes or [alone]
     return sorted(listed, key=lambda member: member.name)
 
 
@@ -250,6 +257,15 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme[Any, Any], Any]:
         return chosen, chosen.configure(spec.options)
     except SiftcastError as error:
         raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
+
+
+def _check_roles(file: ConfigurationFile, members: Sequence[MemberSpec], chosen: Scheme[Any, Any]) -> None:
+    """Raises ConfigurationError where nobody would read roles, or nobody would have a place."""
+    key = "overlay.nodes" if file.configuration.overlay.nodes else "node.roles"
+    if chosen.begins_with_contacts and any(member.roles for member in members):
+        raise file.error(key, f"{chosen.name} has no plan that could read roles", "leave them out")
+    if all(EDGE in member.roles for member in members):
+        raise file.error(key, "a network begins with a node that is no edge", "let the edge join it")
 
 
 def _check_links(file: ConfigurationFile, members: Sequence[MemberSpec]) -> None:
@@ -284,7 +300,7 @@ def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> 
     Names count only for the order of places, so a node that is renamed within it is no other layout.
     """
     by_name = {each.name: listed_identity(spec.network, each) for each in members}
-    listed = [(by_name[each.name], each.region) for each in members]
+    listed = [(by_name[each.name], each.region, *([sorted(set(each.roles))] if each.roles else ())) for each in members]
     links = sorted(sorted(by_name[name] for name in pair) for pair in spec.links)
     shape = [spec.network, spec.scheme, sorted(spec.options.items()), links, listed, durable]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

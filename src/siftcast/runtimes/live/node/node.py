@@ -157,6 +157,11 @@ class Node:
     def _say_ready(self) -> None:
         expected = [row for row in self.life.members() if row["state"] not in (view.LEFT, view.GONE)]
         self._log.info("ready", address=self.address, nodes=len(expected))
+        own = next(row for row in expected if row["identity"] == self._lasting.identity)
+        said, has = set(self.configuration.node.roles), {*own.get("roles", ())} - {view.COORDINATOR}
+        if said and said != has:
+            remedy = "a node keeps the roles with which it joined; let it leave, and join as another"
+            self._log.warning("roles are not those configured", has=sorted(has), said=sorted(said), remedy=remedy)
         self.placed.set_result(None)
 
     def _warn_of_descriptors(self) -> None:

@@ -1,8 +1,8 @@
 """How the nodes of a live network plan it, all of them alike, in each epoch.
 
-A plan is made from what the epoch says: its nodes in the order of their names, their regions, and its settings (the
-scheme's options, the links that people wrote down, and what the nodes have measured). Where nobody has measured
-anything, nodes of one region are taken to be near, and all parts of the content to be wanted alike.
+A plan is made from what the epoch says: its nodes in the order of their names, their regions and roles, and its
+settings (the scheme's options, the links that people wrote down, and what the nodes have measured). Where nobody has
+measured anything, nodes of one region are taken to be near, and all parts of the content to be wanted alike.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from siftcast.model import Schema
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.epochs.view import Epoch
+from siftcast.overlays.roles import roles_by_place
 from siftcast.runtimes.live.node.measured import Measured
 from siftcast.schemes import Ground, Scheme
 from siftcast.schemes.planned_node import Survey
@@ -54,6 +55,7 @@ def survey_of(chosen: Scheme[Any, Any], schema: Schema | None) -> Survey:
             schema=schema,
             tree=_tree(settings.links, epoch.nodes),
             loads=measured.axis_loads(schema),
+            roles=roles_by_place(epoch.roles),
         )
         return ground, chosen.configure(settings.options)
 
