@@ -32,7 +32,7 @@ from siftcast import spark as ss
 
 GIB = 2**30
 SYMBOLS = 10_000
-SKEW_EVENTS = 4_000_000
+SKEW_EVENTS = 1_000_000
 _LOOKED_S = 0.5
 
 _RANDOM = "(pmod(xxhash64(id, {0}), 1000000007) / 1000000007)"

@@ -50,13 +50,15 @@ class _Trial:
     spans: list[int]  # the sampled subscriptions that fit no zone
 
 
-def choose_shards(filters: Sequence[Filter], events: EventSample, *, total: int, shards: int) -> ShardPlan:
+def choose_shards(
+    filters: Sequence[Filter], events: EventSample, *, total: int, shards: int, axes_max: int = AXES_MAX
+) -> ShardPlan:
     """The best plan for about so many shards of `total` subscriptions, of which the filters are a sample."""
     scale = total / max(1, len(filters))
     plan = ShardPlan((), shards, (total,), (1.0,), total=total)
     left = list(range(len(filters)))
     lines: list[str] = []
-    while len(plan.axes) < AXES_MAX and left and shards > 1:
+    while len(plan.axes) < axes_max and left and shards > 1:
         used = {axis.attribute for axis in plan.axes}
         names = [name for name in _names(filters, left, events) if name[0] not in used]
         trials = {name: _try(name, filters, left, events[name], len(left) * scale, plan) for name in names}
