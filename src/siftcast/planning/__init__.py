@@ -6,7 +6,9 @@
     space_partition.py  several axes, by k-d cuts
     zone_choice.py      which axes to cut
     statistics_tables.py    counts as tables and text that people read
-    shard_plan.py       subscriptions in shards, for matching on Spark (shard_axes.py, shard_choice.py: where to cut)
+    shard_choice.py     where to cut subscriptions into shards; shard_copies.py: how many copies share events
+    ring_planning.py    a rendezvous ring under bounds; ring_loads.py, ring_costs.py: what it costs; ring_proposal.py
+    ring_density.py     how many nodes there are, from the identities near one of them
     owned_zones.py      Kyra's zones: among the servers of a clique, and among routing trees
     cliques.py          near servers in cliques, under two limits
     spanning_trees.py   minimum spanning trees, and trees with balanced degrees
