@@ -60,7 +60,7 @@ from siftcast.overlays.durability.contract import AdoptSubscriptions
 from siftcast.overlays.durability.order import EPOCH
 from siftcast.overlays.envelopes import FIRST, EpochCarrier, EpochControl
 from siftcast.overlays.epochs.guarding import Guardian, GuardianChosen, Wards
-from siftcast.overlays.epochs.messages import EPOCH_MESSAGES, Consign, Guard, Guarded, HandOn
+from siftcast.overlays.epochs.messages import EPOCH_MESSAGES, Consign, Guard, Guarded, HandOn, Unguarded
 from siftcast.overlays.epochs.view import Epoch
 
 _TIMER = "epoch/"
@@ -215,7 +215,7 @@ class Epochs(Protocol):
             case EpochUsed(number):
                 self._used = max(self._used, number)
                 self._choose_first()
-                return []
+                return [SendMessage(Guarded(serial), (ward,)) for ward, serial in self._wards.current]
             case EpochRetired(number):
                 self._retire(number)
                 return []
@@ -354,9 +354,14 @@ class Epochs(Protocol):
                 return self._publish(event, now, again=again)
             case Guard():
                 return self._guard(sender, message, now)
-            case Guarded(serial):
-                shown = self._guardian.note(sender, serial) if self._guardian is not None else ()
-                return self._show(shown, now)
+            case Guarded(serial) if self._guardian is not None:
+                shown = self._show(self._guardian.note(sender, serial), now)
+                return [*shown, SendMessage(Unguarded(), (sender,))] if self._guardian.is_another(sender) else shown
+            case Guarded():
+                return []
+            case Unguarded():
+                self._wards.former.add(sender)
+                return []
         if not self._is_open(FIRST, stimulus):
             return []
         if self._used != FIRST:
@@ -381,6 +386,7 @@ class Epochs(Protocol):
                 effects += self._run(number, PeerFound(peer), now, initial=True)
         if self._guardian is not None and self._guardian.peer == peer:
             effects += self._restate_guarded()
+        effects += [SendMessage(Guarded(serial), (ward,)) for ward, serial in self._wards.current if ward == peer]
         return effects
 
     # -- subscriptions -----------------------------------------------------------------------------------
@@ -517,7 +523,7 @@ class Epochs(Protocol):
     @property
     def guards(self) -> tuple[tuple[NodeId, int], ...]:
         """Whose subscriptions this node holds, and up to which serial."""
-        return tuple(self._wards.serials.items())
+        return self._wards.current
 
     def way_of(self, event: Event) -> str | None:
         instance = self._instances.get(self._used)

@@ -8,6 +8,10 @@ among the nodes it is connected to, and another when that one is lost; serials a
 nodes that guard it the latest is known. A node that reaches nobody has no guardian and makes itself known at once:
 whoever could hear it could also be its guardian.
 
+What a former guardian has is out of date. It says `Guarded` again when a plan is used and when it meets J, and J, once
+it has another guardian that has everything, answers `Unguarded`. Otherwise a coordinator that is new in its office,
+which nobody has told how far J is guarded, could let a former guardian stand in for J.
+
 What that leaves open: a node that reaches neither its guardian nor the coordinator, but others, has a new guardian that
 the coordinator may not reach either. A subscription made meanwhile can miss events that are published on the other side
 until the node is back in touch.
@@ -105,6 +109,10 @@ class Guardian:
         self._waiting = dict.fromkeys(self._waiting, self.serial)
         return [SendMessage(Guard(self.serial, self._rows(items), anew=True), (self.peer,))]
 
+    def is_another(self, sender: NodeId) -> bool:
+        """Whether a node that says it guards this one has no need to, because another does."""
+        return self.peer not in (None, sender) and not self.is_behind
+
     def note(self, sender: NodeId, serial: int) -> tuple[str, ...]:
         """The guardian has all up to a serial; what need not wait any more."""
         if sender != self.peer:
@@ -122,18 +130,21 @@ class Guardian:
 class Wards:
     """Those whom this node guards, and what they want."""
 
-    __slots__ = ("_ward_of", "rows", "serials")
+    __slots__ = ("_ward_of", "former", "rows", "serials")
 
     def __init__(self) -> None:
         self.rows: dict[NodeId, dict[str, Filter]] = {}
         self.serials: dict[NodeId, int] = {}
         """How far each of them has said what it wants."""
+        self.former: set[NodeId] = set()
+        """Those of them whom others guard by now."""
         self._ward_of: dict[str, NodeId] = {}
 
     def take(self, ward: NodeId, told: Guard) -> tuple[dict[str, Filter], list[str]]:
         """Takes in what a node says about its subscriptions: which are new or other, and which are no more."""
         if told.serial < self.serials.get(ward, 0):
             return {}, []  # of another guardian, from before
+        self.former.discard(ward)
         known = self.rows.setdefault(ward, {})
         listed = {id: filter_ for id, filter_, _ in told.entries}
         self.serials[ward] = max(self.serials.get(ward, 0), told.serial)
@@ -148,6 +159,11 @@ class Wards:
 
     def __contains__(self, id: str) -> bool:
         return id in self._ward_of
+
+    @property
+    def current(self) -> tuple[tuple[NodeId, int], ...]:
+        """Whom this node guards, and how far, unless they have said that another does."""
+        return tuple((ward, serial) for ward, serial in self.serials.items() if ward not in self.former)
 
     def restate(self, ward: NodeId) -> Guard:
         """All that a node wants, for another guardian of it."""
@@ -171,6 +187,7 @@ class Wards:
         """A node is guarded no longer; what it wanted."""
         rows = self.rows.pop(ward, {})
         self.serials.pop(ward, None)
+        self.former.discard(ward)
         for id in rows:
             self._let_go(id, ward)
         return rows

@@ -57,6 +57,12 @@ class Guarded(Message, frozen=True, gc=False):
     serial: int
 
 
+class Unguarded(Message, frozen=True, gc=False):
+    """Another node guards the sender by now, and has all of it: what the receiver has of it is out of date."""
+
+    repeated: ClassVar[bool] = True
+
+
 class HandOn(Message, frozen=True, gc=False):
     """An event for durable subscriptions of the receiver, from the node that stands in for it."""
 
@@ -175,7 +181,7 @@ class Decline(Message, frozen=True, gc=False):
     reason: str
 
 
-EPOCH_MESSAGES: tuple[type[Message], ...] = (EpochControl, EpochCarrier, Guard, Guarded, HandOn, Consign)
+EPOCH_MESSAGES: tuple[type[Message], ...] = (EpochControl, EpochCarrier, Guard, Guarded, Unguarded, HandOn, Consign)
 """What epochs say to each other, inside durability."""
 VIEW_MESSAGES: tuple[type[Message], ...] = (
     Issue, Progress, AskToJoin, AskToLeave, AskToForget, AskToApply, Miss, Decline,
