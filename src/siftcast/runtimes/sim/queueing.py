@@ -101,10 +101,14 @@ class QueueingSimulation(Simulation):
             self.trace.records.append(row)
         else:
             self.trace.counts["received", item[1]] += 1
-        costs = self.costs
-        cost_ms = costs.message_ms + matches * costs.match_ms + lookups * costs.lookup_ms
+        cost_ms = self._cost_ms(node, matches, lookups)
         self.busy_ms[node] = self.busy_ms.get(node, 0.0) + cost_ms
         self._push(self.now + cost_ms, node, _Finish(self._lives[node], effects))
+
+    def _cost_ms(self, node: NodeId, matches: int, lookups: int) -> float:
+        """How long a node is busy with what it handles now."""
+        costs = self.costs
+        return costs.message_ms + matches * costs.match_ms + lookups * costs.lookup_ms
 
     def _finish(self, node: NodeId, item: _Finish) -> None:
         if self._lives[node] != item.life:
