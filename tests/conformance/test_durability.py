@@ -14,7 +14,7 @@ from siftcast.overlays.durability.contract import (
 )
 from siftcast.overlays.links import SourceTreeLinks, TreeLinks
 from siftcast.overlays.protocols.filter_based import FilterBased
-from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.layered import Everywhere, FloodedLayers
 from siftcast.overlays.reuse import Reuse
 from tests.conformance.test_kyra import KyraConformance, chosen
 
@@ -84,7 +84,8 @@ class MatchEarly(SchemeConformance):
     def factory(self, case):
         def make(node):
             delivery = AlongTree(node, case.tree.next_hops(node))
-            return MatchFirst(node, TreeLinks.of(case.tree, node), case.tables, delivery)
+            finder = Everywhere(node, TreeLinks.of(case.tree, node), case.tables)
+            return FloodedLayers(node, finder, delivery, case.tables)
 
         return make
 

@@ -5,7 +5,7 @@ from siftcast.overlays.delivery import AlongTree
 from siftcast.overlays.links import SourceTreeLinks, TreeLinks
 from siftcast.overlays.protocols.clustered import Clustered
 from siftcast.overlays.protocols.filter_based import FilterBased
-from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.layered import Everywhere, FloodedLayers
 from siftcast.overlays.refreshing import Refreshing
 from siftcast.planning import plan_clusters
 from siftcast.space import ClusterAssignment
@@ -35,7 +35,8 @@ class MatchEarly(SchemeConformance):
     def factory(self, case):
         def make(node):
             delivery = AlongTree(node, case.tree.next_hops(node))
-            return MatchFirst(node, TreeLinks.of(case.tree, node), case.tables, delivery)
+            finder = Everywhere(node, TreeLinks.of(case.tree, node), case.tables)
+            return FloodedLayers(node, finder, delivery, case.tables)
 
         return make
 

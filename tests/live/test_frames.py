@@ -12,6 +12,7 @@ from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.messages import Announce, Publication
+from siftcast.overlays.payloads import Payload
 from siftcast.overlays.protocols.kyra.messages import Entrust
 from siftcast.overlays.wire_events import EventLimits, WireEvent, decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
@@ -177,8 +178,8 @@ def same(one: object, other: object) -> bool:
         Announce((("s1", Filter.parse("x < 5 OR y LIKE 'a%'"), 3), ("s2", Filter.parse("TRUE"), 4)), 2, True),
         Publication(EVENT, 3, 1, (7, 8), True),
         Publication(EVENT, 3),
-        Parcel(Publication(EVENT, 3), (1, 2), 5),
-        Parcel(Parcel(Entrust(1, (("p", Filter.parse("x = 1"), 2),), True), (1,)), (4,)),
+        Parcel(Payload(Publication(EVENT, 3)), (1, 2), 5),
+        Parcel(Payload(Parcel(Payload(Entrust(1, (("p", Filter.parse("x = 1"), 2),), True)), (1,))), (4,)),
     ],
     ids=lambda message: type(message).__name__,
 )
@@ -192,10 +193,10 @@ def test_the_messages_of_all_schemes_have_a_form() -> None:
     from siftcast.overlays.protocols.broadcast import Broadcast
     from siftcast.overlays.protocols.filter_based import FilterBased
     from siftcast.overlays.protocols.kyra import Kyra
-    from siftcast.overlays.protocols.match_first import MatchFirst
+    from siftcast.overlays.protocols.layered import AnyLayers
 
     assert "kyra" in schemes()
-    for protocol in (Broadcast, FilterBased, Kyra, MatchFirst):
+    for protocol in (Broadcast, FilterBased, Kyra, AnyLayers):
         codec = MessageCodec(protocol.messages, EventLimits())
         for kind in protocol.messages:
             with pytest.raises(DataError):

@@ -49,6 +49,27 @@ class EpochCarrier(Message, frozen=True, gc=False):
         return f"epoch {self.epoch}: {self.content.signature}"
 
 
+class EpochRepeated(EpochCarrier, frozen=True, gc=False):
+    """A message that its sender says again until it counts."""
+
+    repeated: ClassVar[bool] = True
+
+
+class EpochAssured(EpochCarrier, frozen=True, gc=False):
+    """A message that a durable node must not lose, whatever it follows from."""
+
+    must_arrive: ClassVar[bool] = True
+
+
+def enveloped(epoch: int, message: Message, *, initial: bool, again: bool) -> Message:
+    """A message of a scheme in the envelope that has its promises."""
+    if message.repeated:
+        return EpochRepeated(epoch, message, again)
+    if message.control:
+        return EpochControl(epoch, message, initial)
+    return (EpochAssured if message.must_arrive else EpochCarrier)(epoch, message, again)
+
+
 def opened(message: Message) -> tuple[int | None, Message]:
     """The epoch of a message that is in an envelope, and what is inside; else None, and the message."""
     if isinstance(message, EpochControl | EpochCarrier):

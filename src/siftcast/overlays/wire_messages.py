@@ -2,9 +2,9 @@
 
 A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
 same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
-event is the bytes it came in, a filter is its text, and a message inside a message is a message again. Everything else
-is what msgspec makes of it, checked when it is read. So a new scheme needs nothing here, as long as its messages are
-made of these.
+event is the bytes it came in, a filter is its text, a message inside a message is a message again, and a payload is
+one that is read only when it is opened. Everything else is what msgspec makes of it, checked when it is read. So a new
+scheme needs nothing here, as long as its messages are made of these.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 from siftcast.model import DataError, Event, Filter, FilterLimits, SiftcastError
 from siftcast.overlays.contract import Message
+from siftcast.overlays.payloads import Payload
 from siftcast.overlays.wire_events import EventLimits, decode_event, encode_event
 
 Convert = Callable[[Any], Any]
@@ -52,6 +53,23 @@ class MessageCodec:
         except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError) as error:
             raise DataError(f"not a message of the scheme: {error}") from None
 
+    def event_id(self, data: bytes) -> str | None:
+        """The id of the event in the bytes of a message, without reading more than that; raises DataError."""
+        try:
+            name, fields = self._decode_kind(data)
+            shape = self._kinds.get(name)
+            return None if shape is None else shape.event_id(fields)
+        except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError, IndexError) as error:
+            raise DataError(f"not a message of the scheme: {error}") from None
+
+    def encode_payload(self, payload: Payload) -> msgspec.Raw:
+        """What a delivery carries."""
+        return payload.encoded(self.encode)
+
+    def decode_payload(self, raw: msgspec.Raw) -> Payload:
+        """What a delivery carries, not read yet."""
+        return Payload.of_bytes(bytes(raw), self.decode, self.event_id)
+
     def encode_nested(self, message: Message) -> msgspec.Raw:
         """A message inside another."""
         return msgspec.Raw(self.encode(message))
@@ -73,6 +91,9 @@ class _Shape:
         self._out = [(name, form[1]) for name, form in zip(names, forms, strict=True)]
         self._in = [(place, form[2]) for place, form in enumerate(forms) if form[2] is not None]
         self._decode = msgspec.msgpack.Decoder(tuple[tuple(form[0] for form in forms)]).decode  # type: ignore[misc]
+        hinted = [hints[name] for name in names]
+        self._event = next((place for place, hint in enumerate(hinted) if _is(hint, Event)), None)
+        self._holds_messages = any(_is(hint, Message) or _is(hint, Payload) for hint in hinted)
 
     def flatten(self, message: Message) -> list[Any]:
         """The fields in their written form."""
@@ -90,6 +111,26 @@ class _Shape:
                 values[place] = convert(values[place])
         return self._kind(*values)
 
+    def event_id(self, fields: msgspec.Raw) -> str | None:
+        """The id of the event among the fields."""
+        if self._event is not None:
+            return _decode_head(_decode_raws(fields)[self._event]).id
+        return self.build(fields).event_id if self._holds_messages else None
+
+
+class _Head(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The beginning of an event on the wire; what follows is skipped."""
+
+    id: str
+
+
+_decode_head = msgspec.msgpack.Decoder(_Head).decode
+_decode_raws = msgspec.msgpack.Decoder(tuple[msgspec.Raw, ...]).decode
+
+
+def _is(hint: Any, kind: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, kind)
+
 
 def _raw_event(event: Event) -> msgspec.Raw:
     return msgspec.Raw(encode_event(event))
@@ -102,11 +143,13 @@ def parse_filter(text: str) -> Filter:
 
 def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert | None]:
     """A field's type on the wire, and the ways there and back; None where nothing has to be done."""
-    if isinstance(hint, type) and issubclass(hint, Event):
+    if _is(hint, Payload):
+        return msgspec.Raw, codec.encode_payload, codec.decode_payload
+    if _is(hint, Event):
         return msgspec.Raw, _raw_event, codec.decode_event
-    if isinstance(hint, type) and issubclass(hint, Filter):
+    if _is(hint, Filter):
         return str, str, parse_filter
-    if isinstance(hint, type) and issubclass(hint, Message):
+    if _is(hint, Message):
         return msgspec.Raw, codec.encode_nested, codec.decode
     parts = get_args(hint)
     if get_origin(hint) is tuple:

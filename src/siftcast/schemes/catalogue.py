@@ -18,7 +18,10 @@ from siftcast.schemes.contract import Scheme, SchemeError
 DEFAULT_SCHEME = "filter-based"
 """What a network runs that names none: it suits most, and needs neither schema nor forecast."""
 _PACKAGE = "siftcast.schemes"
-_NO_SCHEMES = {"catalogue", "conformance", "content_cells", "contract", "ground", "planned_node", "tree_plan"}
+_NO_SCHEMES = {
+    "catalogue", "circles", "conformance", "content_cells", "contract", "delivery_plan", "ground", "matching_plan",
+    "planned_node", "tree_plan",
+}  # fmt: skip
 
 
 @cache

@@ -50,7 +50,9 @@ class ClusteredScheme(Scheme[ClusterOptions, ClusterLayout]):
 
         return plan_clusters(
             ground.latencies_ms,
-            ClusterAssignment() if ground.forecast is None else _assign(ground.forecast, options, ground.rng),
+            ClusterAssignment()
+            if ground.forecast is None
+            else assign_forecast(ground.forecast, options.clusters, options.sample_events, ground.rng),
             rendezvous=options.rendezvous,
             degree_max=options.degree_max,
         )
@@ -63,15 +65,18 @@ class ClusteredScheme(Scheme[ClusterOptions, ClusterLayout]):
         return tuple(other for other in range(len(plan.distances)) if other != node)
 
 
-def _assign(forecast: Forecast, options: ClusterOptions, rng: np.random.Generator) -> ClusterAssignment:
+def assign_forecast(
+    forecast: Forecast, clusters: int, sample_events: int, rng: np.random.Generator
+) -> ClusterAssignment:
+    """Clusters of the subscriptions that are forecast, by which of the first events each matches."""
     from siftcast.planning import assign_clusters, interest_clusters, matched_matrix
 
-    rows = forecast.events.slice(0, options.sample_events).to_pylist()
+    rows = forecast.events.slice(0, sample_events).to_pylist()
     events = [Event({name: value for name, value in row.items() if value is not None}) for row in rows]
     filters = {item.id: item.filter for _, item in forecast.wanted}
     matched = matched_matrix(filters, events)
-    labels = interest_clusters(matched, options.clusters, rng)
-    return assign_clusters(list(filters), labels, events, matched, silent=options.clusters)
+    labels = interest_clusters(matched, clusters, rng)
+    return assign_clusters(list(filters), labels, events, matched, silent=clusters)
 
 
 SCHEME = ClusteredScheme()

@@ -57,6 +57,8 @@ class Scheme(ABC, Generic[Options, Plan]):
     """Why it does not run on sockets; empty if it does."""
     needs_schema: ClassVar[bool] = False
     """Whether it divides the content, and so must know its schema."""
+    uses_schema: ClassVar[bool] = False
+    """Whether it divides the content if it knows the schema, and can do without."""
     sends_once: ClassVar[bool] = True
     """Whether no node is sent an event twice by messages of one kind."""
     begins_with_contacts: ClassVar[bool] = False
@@ -95,6 +97,10 @@ class Scheme(ABC, Generic[Options, Plan]):
     def is_durable(self) -> bool:
         """Whether a durable node can run it: all that its control messages say can be remembered."""
         return not self.begins_with_contacts and not forgotten_messages(self.protocol)
+
+    def objection(self, options: Options, *, sockets: bool, durable: bool) -> str:
+        """Why it cannot run like this with these options, though it can with others; empty if it can."""
+        return ""
 
     def configure(self, changes: Mapping[str, object]) -> Options:
         """The options with some of them changed; unknown names and bad values raise `SchemeError`."""

@@ -2,7 +2,7 @@
 
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.delivery import NetworkMulticast
-from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.layered import Everywhere, FloodedLayers
 from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.contract import Factory, NoOptions
 from siftcast.schemes.tree_plan import TreePlan, TreeScheme
@@ -13,12 +13,12 @@ class IdealMulticast(TreeScheme[NoOptions]):
 
     name = "ideal-multicast"
     description = "matched at the publisher, network multicast"
-    protocol = MatchFirst
+    protocol = FloodedLayers
     options = NoOptions()
     simulated_only = "it needs a network that multiplies messages"
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
-        return lambda node: MatchFirst(node, plan.links(node), tables, NetworkMulticast())
+        return lambda node: FloodedLayers(node, Everywhere(node, plan.links(node), tables), NetworkMulticast(), tables)
 
     def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
         return tuple(other for other in plan.tree.nodes if other != node)

@@ -2,7 +2,7 @@
 
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.delivery import OnRing
-from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.layered import Everywhere, FloodedLayers
 from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.contract import Factory, NoOptions
 from siftcast.schemes.tree_plan import TreePlan, TreeScheme
@@ -13,11 +13,13 @@ class MatchOnRing(TreeScheme[NoOptions]):
 
     name = "match-on-ring"
     description = "matched at the publisher, split along a ring"
-    protocol = MatchFirst
+    protocol = FloodedLayers
     options = NoOptions()
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
-        return lambda node: MatchFirst(node, plan.links(node), tables, OnRing(node, plan.tree.nodes))
+        return lambda node: FloodedLayers(
+            node, Everywhere(node, plan.links(node), tables), OnRing(node, plan.tree.nodes), tables
+        )
 
     def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
         return tuple(other for other in plan.tree.nodes if other != node)

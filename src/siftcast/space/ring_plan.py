@@ -24,6 +24,7 @@ breaks exactly-once as soon as two disagree: a plan belongs to an epoch, and all
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -156,20 +157,22 @@ class RingPlacement:
 
 
 def cut_by_rank(
-    nodes: Sequence[int], clusters: int, weight: Callable[[int], float] = lambda node: 1.0
+    nodes: Sequence[int],
+    clusters: int,
+    weight: Callable[[int], float] = lambda node: 1.0,
+    shares: Sequence[float] = (),
 ) -> tuple[tuple[int, ...], ...]:
-    """Nodes in their order, cut into clusters of about equal weight, none of them empty."""
+    """Nodes in their order, cut into clusters, none of them empty, whose weights are as their shares, or equal."""
     if not 1 <= clusters <= len(nodes):
         raise ValueError(f"{len(nodes)} nodes cannot be cut into {clusters} clusters")
-    total = sum(map(weight, nodes))
+    ends = list(accumulate(shares or (1.0,) * clusters))
+    total = sum(map(weight, nodes)) or 1.0
     found: list[list[int]] = [[] for _ in range(clusters)]
-    before = 0.0
+    last, before = -1, 0.0
     for rank, node in enumerate(nodes):
-        middle = before + weight(node) / 2
-        wanted = min(clusters - 1, int(middle * clusters / total)) if total > 0 else rank * clusters // len(nodes)
-        last = max((number for number, cluster in enumerate(found) if cluster), default=-1)
-        left = len(nodes) - rank
-        number = min(max(wanted, last, clusters - left), last + 1)
-        found[number].append(node)
+        middle = (before + weight(node) / 2) / total * ends[-1]
+        wanted = min(clusters - 1, bisect_right(ends, middle))
+        last = min(max(wanted, last, clusters - (len(nodes) - rank)), last + 1)
+        found[last].append(node)
         before += weight(node)
     return tuple(tuple(cluster) for cluster in found)

@@ -170,7 +170,7 @@ def test_over_a_ring_messages_inside_a_clique_take_at_most_a_logarithm_of_hops()
     assert net.delivered == [(13, "e", "s")]
     assert all(isinstance(message, Parcel) for _, _, message in sent)
     for kind in (Handover, Notification):
-        assert 1 <= sum(isinstance(message.content, kind) for _, _, message in sent) <= log2(16)
+        assert 1 <= sum(isinstance(message.content.open(), kind) for _, _, message in sent) <= log2(16)
 
 
 def test_a_proxy_that_came_back_empty_is_told_its_parts_and_its_tables_again():

@@ -25,7 +25,7 @@ from siftcast.overlays.links import TreeLinks
 from siftcast.overlays.protocols.broadcast import Broadcast
 from siftcast.overlays.protocols.filter_based import FilterBased
 from siftcast.overlays.protocols.kyra.converged import converged_servers
-from siftcast.overlays.protocols.match_first import MatchFirst
+from siftcast.overlays.protocols.layered import Everywhere, FloodedLayers
 from siftcast.overlays.protocols.multicast_based import MulticastBased
 from siftcast.overlays.trace import Trace
 from siftcast.planning import (
@@ -171,7 +171,9 @@ def _scheme(configuration: Configuration, world: World) -> Make:
     if name == "broadcast":
         return lambda node, tables: Broadcast(node, TreeLinks.of(tree, node), tables)
     if name == "unicast":
-        return lambda node, tables: MatchFirst(node, TreeLinks.of(tree, node), tables, Direct())
+        return lambda node, tables: FloodedLayers(
+            node, Everywhere(node, TreeLinks.of(tree, node), tables), Direct(), tables
+        )
     rng = np.random.default_rng([configuration["seed"], 5])
     groups = plan_groups(world.space, world.edges, world.interest.T, MBR_GROUPS, rng)
     tree_of = group_trees(latencies)

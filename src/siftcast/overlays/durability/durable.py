@@ -1,7 +1,6 @@
 """A node of any scheme that keeps its promises: the scheme inside, and around it everything that survives.
 
-See the package's docstring for the whole picture. This is the one place that knows all its parts; it takes stimuli
-apart, lets the scheme handle what concerns it, and sends the effects of the scheme on their way:
+This is the one place that knows all parts of the package; it lets the scheme handle what concerns it, and sends on:
 
     what the scheme wants            because of a durable event     of anything else
     ───────────────────────────────────────────────────────────────────────────────────
@@ -211,6 +210,7 @@ class Durable(Protocol):
                 self._run(stimulus, now)
             case PeerLost(peer):
                 self._relaying.lose(peer)
+                self._run(stimulus, now)  # a scheme with replicas asks another one
             case PeerFound(peer):
                 if not self._relaying.link(peer).told:  # a neighbour that is new to this node
                     self._relaying.note_told(peer)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from siftcast.model import DataError
 from siftcast.overlays.contract import Message, MessageReceived, NodeId, Protocol
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.errors import NotDurableError
@@ -76,7 +77,10 @@ class RoutingMemory:
         if isinstance(content, Parcel):
             if content.destinations and self._node not in content.destinations:
                 return
-            content = content.content
+            try:
+                content = content.content.open()
+            except DataError:
+                return  # the scheme reports it
         if not isinstance(content, RoutingMessage):
             return
         kind = content.table_kind if epoch is None else f"{content.table_kind}{_EPOCH}{epoch}"

@@ -58,7 +58,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability.contract import AdoptSubscriptions
 from siftcast.overlays.durability.order import EPOCH
-from siftcast.overlays.envelopes import FIRST, EpochCarrier, EpochControl
+from siftcast.overlays.envelopes import FIRST, EpochCarrier, EpochControl, enveloped
 from siftcast.overlays.epochs.guarding import Guardian, GuardianChosen, Wards
 from siftcast.overlays.epochs.messages import EPOCH_MESSAGES, Consign, Guard, Guarded, HandOn, Unguarded
 from siftcast.overlays.epochs.view import Epoch
@@ -273,11 +273,11 @@ class Epochs(Protocol):
         effects: list[Effect] = []
         if self._gone and not self._gone.isdisjoint(there):
             there = tuple(node for node in there if node not in self._gone)
-            if message.carried is not None:
+            if message.event_id is not None:
                 effects += self._take_back(message, now)
         if not there:
             return effects
-        if message.control and initial:
+        if message.control and not message.repeated and initial:
             self.initial_sent += len(there)
             self.activity += 1
         return [*effects, SendMessage(self._enveloped(number, message, initial, again), there, multicast)]
@@ -285,9 +285,7 @@ class Epochs(Protocol):
     def _enveloped(self, number: int, message: Message, initial: bool, again: bool) -> Message:
         if number == FIRST and not again:
             return message
-        if message.control:
-            return EpochControl(number, message, initial)
-        return EpochCarrier(number, message, again)
+        return enveloped(number, message, initial=initial, again=again)
 
     # -- events ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.envelopes import EpochCarrier, EpochControl
+from siftcast.overlays.envelopes import EpochAssured, EpochCarrier, EpochControl, EpochRepeated
 from siftcast.overlays.epochs.view import Holdings, Member, View
 from siftcast.overlays.routing_rows import Entry, RoutingMessage, RowChange, TableKey
 
@@ -181,7 +181,9 @@ class Decline(Message, frozen=True, gc=False):
     reason: str
 
 
-EPOCH_MESSAGES: tuple[type[Message], ...] = (EpochControl, EpochCarrier, Guard, Guarded, Unguarded, HandOn, Consign)
+EPOCH_MESSAGES: tuple[type[Message], ...] = (
+    EpochControl, EpochCarrier, EpochRepeated, EpochAssured, Guard, Guarded, Unguarded, HandOn, Consign,
+)  # fmt: skip
 """What epochs say to each other, inside durability."""
 VIEW_MESSAGES: tuple[type[Message], ...] = (
     Issue, Progress, AskToJoin, AskToLeave, AskToForget, AskToApply, Miss, Decline,

@@ -45,9 +45,10 @@ class UnderlaySpec(Spec, frozen=True, kw_only=True):
 
 
 class SchemeSpec(Spec, frozen=True, kw_only=True):
-    """How events are delivered."""
+    """How events are delivered, and by which engine servers match; `auto` shares the work of one process."""
 
     name: str
+    engine: str = "auto"
     options: dict[str, Any] = {}
 
 

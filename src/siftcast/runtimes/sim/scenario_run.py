@@ -28,6 +28,7 @@ from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import DurableSubscribeRequested, QueuePolicy
 from siftcast.overlays.refreshing import Refreshing
 from siftcast.overlays.roles import MATCHER
+from siftcast.overlays.tables import TableFactory, matcher_tables
 from siftcast.runtimes.sim.advertising import everything, first_stray, ranges_of
 from siftcast.runtimes.sim.bursts import publication_times
 from siftcast.runtimes.sim.churn import Change, absent_servers, change_times, draw_changes, draw_churn
@@ -107,6 +108,10 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         roles=_roles(file, underlay.servers),
     )
     plan = _guard(file, "scheme.options", lambda: chosen.plan(ground, options))
+    tables = _guard(file, "scheme.engine", lambda: _tables(scenario.scheme.engine))
+    problem = chosen.objection(options, sockets=False, durable=scenario.workload.durable)
+    if problem:
+        raise file.error("scheme.options", problem)
     faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
     simulation = _guard(
         file,
@@ -114,7 +119,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
         lambda: _simulation(
             file,
             [server for server in range(underlay.servers) if server not in absent],
-            _nodes(chosen.nodes(plan, options, MatcherPool().table), file),
+            _nodes(chosen.nodes(plan, options, tables), file),
             underlay,
             seed=fault_seed,
             faults=faults,
@@ -230,6 +235,15 @@ def _subscribe(run: ScenarioRun, server: int, items: list[Subscription], at_ms: 
         return
     for item in items:
         run.simulation.at(at_ms, server, DurableSubscribeRequested(item, _POLICY))
+
+
+def _tables(engine: str) -> TableFactory:
+    """Where nodes get their tables; raises SiftcastError if there is no such engine."""
+    if engine == "auto":
+        return MatcherPool().table
+    tables = matcher_tables(engine)
+    tables()
+    return tables
 
 
 def _nodes(make: Factory, file: ScenarioFile) -> Factory:

@@ -48,6 +48,9 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
     nodes = tuple(member.node for member in placed)
     try:
         schema = None if terms.schema is None else Schema.parse(terms.schema)
+        wanted = chosen.configure(settings.options)
+        if problem := chosen.objection(wanted, sockets=True, durable=terms.durable):
+            raise Refused(f"the network cannot be planned so: {problem}")
         ground, options = survey_of(chosen, schema)(Epoch.of(0, placed, settings=settings.encode()))
         plan = chosen.assign(chosen.plan(ground, options), nodes)
         chosen.nodes(plan, options, matcher_tables("brute_force"))(nodes[0])  # some options are checked by the nodes

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from siftcast.model import FilterLimits
+from siftcast.matching import Matcher
+from siftcast.model import FilterLimits, SiftcastError
 from siftcast.model.showing import shown
 from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.overlays.durability import Settings
@@ -47,6 +48,7 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
     id: Identity | None = None
     region: str = ""
     roles: list[Role] = []
+    engine: str = "auto"
     listen: str = f"127.0.0.1:{DEFAULT_PORT}"
     allow_remote: bool = False
     advertise: str | None = None
@@ -250,6 +252,10 @@ def _check(file: ConfigurationFile, for_running: bool) -> None:
     except ValueError as error:
         raise file.error("node.listen", str(error)) from None
     check_reach(file, host)
+    try:
+        Matcher(spec.node.engine)
+    except SiftcastError as error:
+        raise file.error("node.engine", str(error)) from None
     _check_paths(file)
     _check_tokens(file)
     if spec.limits.frame_bytes_max < spec.limits.event_bytes_max + _FRAME_OVERHEAD:

@@ -254,9 +254,12 @@ def _configured(file: ConfigurationFile) -> tuple[Scheme[Any, Any], Any]:
         problem = f"'{chosen.name}' runs in the simulator only: {chosen.simulated_only}"
         raise file.error("overlay.scheme", problem, f"those that run on sockets are {others}")
     try:
-        return chosen, chosen.configure(spec.options)
+        options = chosen.configure(spec.options)
     except SiftcastError as error:
         raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
+    if problem := chosen.objection(options, sockets=True, durable=file.configuration.node.data is not None):
+        raise file.error("overlay.options", problem, "siftcast schemes lists what each scheme can do")
+    return chosen, options
 
 
 def _check_roles(file: ConfigurationFile, members: Sequence[MemberSpec], chosen: Scheme[Any, Any]) -> None:
@@ -283,7 +286,7 @@ def _check_links(file: ConfigurationFile, members: Sequence[MemberSpec]) -> None
 def _schema(file: ConfigurationFile, chosen: Scheme[Any, Any]) -> tuple[Schema | None, str | None]:
     """The schema of the content, for a scheme that divides it, and its text."""
     path = file.configuration.overlay.schema
-    if not chosen.needs_schema:
+    if not (chosen.needs_schema or (chosen.uses_schema and path is not None)):
         return None, None
     if path is None:
         remedy = "name a file as schema in [overlay], with a domain for the attribute to cut"

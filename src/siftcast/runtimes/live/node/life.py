@@ -120,7 +120,7 @@ class Life:
         self._set_aside, self._memory = lasting.set_aside, lasting.memory
         self._name = configuration.node.name
         self._event_limits = configuration.event_limits
-        self.tables = SettledTables(self.loop)
+        self.tables = SettledTables(self.loop, configuration.node.engine)
         self._store: Keeper | None = None
         if lasting.make_store is not None:
             self._store = lasting.make_store(self._report_written)

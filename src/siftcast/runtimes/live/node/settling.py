@@ -22,15 +22,16 @@ ENTRIES_MAX = 50_000
 class SettledTables:
     """Makes tables (`SettledTables.table` is a `TableFactory`) and settles them."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, engine: str = "auto") -> None:
         self._loop = loop
+        self._engine = engine
         self._is_warm = False
         self._changed: set[_Table] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     def table(self) -> Matcher:
         """A table of its own."""
-        return _Table(self)
+        return _Table(self, self._engine)
 
     def warm_up(self) -> None:
         """Has the kernels made ready by a thread, and then settles what was added meanwhile."""
@@ -65,8 +66,8 @@ class SettledTables:
 class _Table(Matcher):
     __slots__ = ("__weakref__", "_owner")
 
-    def __init__(self, owner: SettledTables) -> None:
-        super().__init__()
+    def __init__(self, owner: SettledTables, engine: str) -> None:
+        super().__init__(engine)
         self._owner = owner
 
     def add(self, id: str, filter: Filter | str) -> None:
