@@ -47,6 +47,12 @@ MISTAKES = {
     "a bad member": ('[node]\nname = "a"\n' + THREE.replace("127.0.0.1:3", "nowhere"), 12, "host:port"),
     "links of nobody": ('[overlay]\nlinks = [["a", "b"]]\n', 2, "list the nodes that they link in [[overlay.nodes]]"),
     "a bad link": ('[node]\nname = "a"\n[overlay]\nlinks = [["a", "z"]]\n' + THREE, 4, "nodes are: a, b, c"),
+    "a link twice": (
+        '[node]\nname = "a"\n[overlay]\nlinks = [["a", "b"], ["b", "a"]]\n' + THREE,
+        4,
+        "name each link once",
+    ),
+    "a link to itself": ('[node]\nname = "a"\n[overlay]\nlinks = [["b", "b"]]\n' + THREE, 4, "'b' is linked to itself"),
 }
 LAYOUT_MISTAKES = {
     "no such scheme": ('[overlay]\nscheme = "kira"\n', 2, "did you mean 'kyra'"),
@@ -56,7 +62,7 @@ LAYOUT_MISTAKES = {
     "bad value": ('[overlay.options]\nsummary = "short"\n', 1, "covering"),
     "kyra without schema": ('[overlay]\nscheme = "kyra"\n', 2, "name a file as schema"),
     "missing schema": ('[overlay]\nscheme = "kyra"\nschema = "none.toml"\n', 3, "docs/filter-language.md"),
-    "a loop": ('[node]\nname = "a"\n[overlay]\nlinks = [["a", "b"], ["a", "b"]]\n' + THREE, 4, "2 links"),
+    "a loop": ('[node]\nname = "a"\n[overlay]\nlinks = [["a", "b"], ["b", "c"], ["c", "a"]]\n' + THREE, 4, "2 links"),
 }
 
 

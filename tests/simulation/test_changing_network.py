@@ -6,7 +6,10 @@ import pytest
 
 from siftcast.model import Event
 from siftcast.overlays.contract import ApplyRequested, PeerGone
+from siftcast.overlays.epochs.awaited import SILENT
+from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import ABSENT, GONE, LEFT, PRESENT
+from tests.simulation import changing_network
 from tests.simulation.changing_network import FILTERS, ChangingNetwork, live_through
 
 IS_SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
@@ -127,6 +130,39 @@ def test_a_plan_by_other_settings_takes_the_place_of_the_old_one():
     (epoch,) = network.view().epochs
     assert (epoch.number, epoch.settings) == (2, b"others")
     network.check(least=700)
+
+
+def test_whoever_asks_for_something_hears_who_does_not_answer_the_coordinator(monkeypatch):
+    monkeypatch.setattr(changing_network, "PATIENCE", EpochSettings(absent_ms=5_000.0, tick_ms=20.0, report_ms=200.0))
+    network = ChangingNetwork(1, "filter-based", 5)
+    network.simulation.run(200)
+    network.simulation.crash(2, 201)
+    network.simulation.at(300, 3, ApplyRequested(b"others"))
+    joined = network.join(400, 4)
+    network.simulation.run(2_000)
+    for node in (0, 3, joined):
+        assert network.protocol(node).state()["awaited"] == [{"identity": 2, "why": SILENT}]
+    assert network.protocol(4).state()["awaited"] == []  # nobody has asked it for anything
+    network.simulation.restart(2, 2_001)
+    network.simulation.run(4_000)
+    assert all(not network.protocol(node).state()["awaited"] for node in range(6))
+
+
+def test_a_network_settles_when_a_change_is_through_and_not_before():
+    network = network_of("filter-based", publishers=(0, 1), events=20)
+    network.simulation.run(400)
+    network.simulation.settle(1_000)
+    network.simulation.at(1_000, 3, ApplyRequested(b"others"))
+    network.simulation.run(1_001)
+    assert not network.protocol(3).is_settled
+    network.simulation.settle(3_000)
+    assert network.view().newest.settings == b"others"
+    assert len(network.view().epochs) == 1
+    joined = network.join(network.simulation.now + 1)
+    network.simulation.run(network.simulation.now + 2)
+    assert not network.protocol(joined).is_settled
+    network.simulation.settle(network.simulation.now + 2_000)
+    assert states(network)[joined] == PRESENT
 
 
 @pytest.mark.parametrize(("scheme", "seed"), FOUND)

@@ -355,10 +355,14 @@ class PersistAll(Effect, frozen=True, gc=False):
 
 
 class Report(Effect, frozen=True, gc=False):
-    """Tells whoever runs the node something they should know, with the facts that belong to it."""
+    """Tells whoever runs the node something they should know, with the facts that belong to it.
+
+    `routine` is what somebody asked for, or what ends a trouble, so that nobody has to look after it.
+    """
 
     what: str
     facts: Mapping[str, str | int | float]
+    routine: bool = False
 
 
 class MeasureDelay(Effect, frozen=True, gc=False):

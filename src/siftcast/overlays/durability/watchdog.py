@@ -72,7 +72,7 @@ class Watchdog:
         suspects = {each.what: each for each in self._suspects()}
         for what in [what for what in self._said if what not in suspects or suspects[what].since > self._said[what][0]]:
             del self._said[what]
-            reports.append(Report("goes on again", {"what": what}))
+            reports.append(Report("goes on again", {"what": what}, routine=True))
         for what, suspect in suspects.items():
             age_ms = now - suspect.since
             _, count = self._said.get(what, (0.0, 0))

@@ -1,7 +1,8 @@
 """Whom a network waits for before it changes, as far as one of its nodes knows.
 
 COORDINATOR     nobody but the coordinator makes changes, and this node is not it
-SILENT          the coordinator has asked it how far it is, and has no answer
+SILENT          the coordinator has asked it how far it is, and has no answer; it says so to those who ask it for
+                something
 ABSENT          it is expected back with a place in an earlier plan, whose messages it may hold
 UNHEARD         the coordinator is declared gone, and most of the others must say what they know before this node
                 can take its office
@@ -39,18 +40,20 @@ def awaited(
     forgotten: Collection[NodeId],
     heard: Collection[NodeId],
     found: Collection[NodeId],
-    silent: Collection[NodeId] | None,
+    silent: Collection[NodeId],
 ) -> list[dict[str, Any]]:
     """Identities, and why each is waited for.
 
     `wants` says whether a person asked this node for something that has not come about; `found` are those it reaches,
-    and `silent` those who do not answer it, None if it is not the coordinator.
+    and `silent` those who do not answer the coordinator, as that has told it.
     """
     why: dict[NodeId, str] = dict.fromkeys(absent_in_old(view), ABSENT)
     if view.coordinator in forgotten:
         why |= dict.fromkeys(unheard(view, node, heard, forgotten), UNHEARD)
-    elif silent is None:
+    elif view.coordinator != node and not silent:
         why |= {view.coordinator: COORDINATOR} if wants else {}
+    elif view.coordinator != node:
+        why |= dict.fromkeys(silent, SILENT) if wants else {}
     else:
         why |= dict.fromkeys(silent, SILENT)
         if wants and successor(view, found) is None:

@@ -129,6 +129,10 @@ class Coordinator:
             return True
         return len(view.epochs) > 1 and not absent_in_old(view)
 
+    def is_at_work(self, view: View) -> bool:
+        """Whether something is to be done for which it does not wait for somebody in vain."""
+        return self.is_busy(view) and not self.silent(view)
+
     def unasked(self, view: View, now: float) -> list[NodeId]:
         """Whom to ask, once more or for the first time, in this round."""
         waiting = [node for node in self._required(view) if node not in self._answers]
@@ -137,11 +141,11 @@ class Coordinator:
             self._silent_since.setdefault(node, now)
         return waiting
 
-    def silent(self, view: View) -> list[NodeId]:
+    def silent(self, view: View) -> tuple[NodeId, ...]:
         """Who has been asked for a while, and has not answered."""
         since = self._silent_since
         waiting = [node for node in self._required(view) if node in since and node not in self._forgotten]
-        return [node for node in waiting if self._asked_ms - since[node] >= SILENT_MS]
+        return tuple(node for node in waiting if self._asked_ms - since[node] >= SILENT_MS)
 
     @staticmethod
     def _required(view: View) -> list[NodeId]:

@@ -8,7 +8,7 @@ be back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.epochs.view import View
@@ -19,8 +19,10 @@ _PATIENCE_TICKS = 10
 class Doors:
     """The nodes that one may ask, in turn."""
 
-    def __init__(self, node: NodeId, tick_ms: float) -> None:
+    def __init__(self, node: NodeId, tick_ms: float, absent_ms: float) -> None:
         self._node = node
+        self._absent_ms = absent_ms
+        self._open_ms = 0.0
         self._patience_ms = _PATIENCE_TICKS * tick_ms
         self._contacts: tuple[NodeId, ...] = ()
         self._known: tuple[NodeId, ...] = ()
@@ -31,8 +33,9 @@ class Doors:
         self._now = 0.0
         self._asked = 0
 
-    def begin(self, contacts: Sequence[NodeId]) -> None:
+    def begin(self, contacts: Sequence[NodeId], now: float) -> None:
         """Begins with the contacts of the node."""
+        self._open_ms = now
         self._contacts = self._known = tuple(contacts)
 
     @property
@@ -68,6 +71,12 @@ class Doors:
         elif sender == before:
             self._pass(now)
         return self._current != before
+
+    def are_shut(self, now: float, watched: Collection[NodeId], found: Collection[NodeId]) -> bool:
+        """Whether for some time a member has found none of those whom it watches."""
+        if not watched or any(node in found for node in watched):
+            self._open_ms = now
+        return now - self._open_ms >= self._absent_ms
 
     def anybody(self, view: View) -> NodeId:
         """A member, another one each time, who may know what has become of the network."""

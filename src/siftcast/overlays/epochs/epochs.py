@@ -523,6 +523,11 @@ class Epochs(Protocol):
         """Whose subscriptions this node holds, and up to which serial."""
         return self._wards.current
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the scheme has come to rest in all open epochs."""
+        return all(instance.protocol.is_settled for instance in self._instances.values())
+
     def way_of(self, event: Event) -> str | None:
         instance = self._instances.get(self._used)
         way = None if instance is None else instance.protocol.way_of(event)

@@ -164,6 +164,14 @@ class AskToApply(Message, frozen=True, gc=False):
     settings: bytes
 
 
+class Awaits(Message, frozen=True, gc=False):
+    """Who does not answer the coordinator, for a node that asked it for something."""
+
+    repeated: ClassVar[bool] = True
+
+    nodes: tuple[NodeId, ...]
+
+
 class Miss(Message, frozen=True, gc=False):
     """The sender cannot reach these nodes."""
 
@@ -186,6 +194,6 @@ EPOCH_MESSAGES: tuple[type[Message], ...] = (
 )  # fmt: skip
 """What epochs say to each other, inside durability."""
 VIEW_MESSAGES: tuple[type[Message], ...] = (
-    Issue, Progress, AskToJoin, AskToLeave, AskToForget, AskToApply, Miss, Decline,
+    Issue, Progress, AskToJoin, AskToLeave, AskToForget, AskToApply, Awaits, Miss, Decline,
 )  # fmt: skip
 """What nodes say about the view, outside of it."""

@@ -52,7 +52,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.durability import Durable
 from siftcast.overlays.durability.contract import HandOverRequested
-from siftcast.overlays.epochs.awaited import ASKED, awaited, successor, unheard
+from siftcast.overlays.epochs.awaited import ASKED, SILENT, awaited, successor, unheard
 from siftcast.overlays.epochs.coordinator import Coordinator
 from siftcast.overlays.epochs.entering import Doors
 from siftcast.overlays.epochs.epochs import Epochs
@@ -63,6 +63,7 @@ from siftcast.overlays.epochs.messages import (
     AskToForget,
     AskToJoin,
     AskToLeave,
+    Awaits,
     Decline,
     Issue,
     Miss,
@@ -83,6 +84,7 @@ from siftcast.overlays.epochs.view import (
     is_expected,
     is_last,
 )
+from siftcast.overlays.epochs.wants import Wants
 from siftcast.overlays.epochs.words import FORGOTTEN, LAST, announce, facts_of_view
 
 JOIN, LEAVE, APPLY = "join", "leave", "apply"
@@ -121,19 +123,16 @@ class Planned(Protocol):
         self._life = 0
         self._nonce = 0
         self._written: View | None = None  # a later view that is on its way to the disk
-        self._doors = Doors(member.node, settings.tick_ms)
+        self._doors = Doors(member.node, settings.tick_ms, settings.absent_ms)
         self._found: set[NodeId] = set()
         self._watched: set[NodeId] = set()
         self._ended: set[NodeId] = set()  # members that are left or gone, and were given up here
         self._guardian: NodeId | None = None
-        self._wants_to_leave = False
+        self._wants = Wants()
         self._has_handed_over = False
-        self._wants_forgotten: set[NodeId] = set()
         self._heard_from: set[NodeId] = set()
-        self._wants_applied: bytes | None = None
         self._coordinator: Coordinator | None = None
         self._ticks = False
-        self._alone_ms = 0.0
         self._reported = Holdings()
         self._ward_holdings: dict[NodeId, Holdings] = {}
         self._is_over = False
@@ -173,7 +172,7 @@ class Planned(Protocol):
             case LeaveRequested():
                 effects = self._ask_to_leave(now)
             case ApplyRequested(wanted):
-                self._wants_applied = wanted
+                self._wants.applied = wanted
                 effects = self._tick(now)
             case _:
                 return self._body.handle(stimulus, now)
@@ -188,9 +187,8 @@ class Planned(Protocol):
 
     def _start(self, started: Started, now: float) -> list[Effect]:
         self._nonce = started.nonce
-        self._doors.begin(started.contacts)
+        self._doors.begin(started.contacts, now)
         self._watched = set(started.contacts)
-        self._alone_ms = now
         restored = dict(started.restored)
         record = read_record(restored.pop(_KEY, None), self._digest)
         if record is not None:
@@ -231,26 +229,34 @@ class Planned(Protocol):
                 return self._coordinate(now)
             case Decline(what, reason):
                 return self._decline(what, reason)
+            case Awaits(nodes):
+                self._wants.silent = nodes
+                return []
         if self.view is None:
             return []
         if self._coordinator is None:
             return [SendMessage(Issue(self.view), (sender,))]  # it names the coordinator
+        told = [] if sender == self._node else [SendMessage(Awaits(self._coordinator.silent(self.view)), (sender,))]
+        return [*self._hear_wish(sender, message, self._coordinator, self.view, now), *told]
+
+    def _hear_wish(self, sender: NodeId, message: Message, office: Coordinator, view: View, now: float) -> list[Effect]:
+        """A node, or this one, wants something of the coordinator, which this one is."""
         match message:
             case AskToJoin(member):
-                if reason := self._coordinator.join(self.view, member):
+                if reason := office.join(view, member):
                     return [SendMessage(Decline(JOIN, reason), (sender,))]
-                return [SendMessage(Issue(self.view), (sender,)), *self._coordinate(now)]
+                return [SendMessage(Issue(view), (sender,)), *self._coordinate(now)]
             case AskToLeave():
-                self._coordinator.leave(self.view, sender)
+                office.leave(view, sender)
             case AskToForget(node):
-                self._coordinator.forget(self.view, node)
+                office.forget(view, node)
             case AskToApply(wanted):
-                if reason := self._epochs.objection(msgspec.structs.replace(self.view.newest, settings=wanted)):
+                if reason := self._epochs.objection(msgspec.structs.replace(view.newest, settings=wanted)):
                     return self._answer(sender, Decline(APPLY, reason), now)
-                self._coordinator.apply(wanted)
+                office.apply(wanted)
             case Miss(nodes):
                 for node in nodes:
-                    self._coordinator.miss(self.view, node)
+                    office.miss(view, node)
         return self._coordinate(now)
 
     def _hear_of(self, sender: NodeId, view: View, number: int, now: float) -> list[Effect]:
@@ -278,7 +284,7 @@ class Planned(Protocol):
         view, before = self._written, self.view
         if view is None:
             return []
-        self.view, self._written = view, None
+        self.view, self._written, self._wants.silent = view, None, ()
         self.names.update(view.names)
         effects: list[Effect] = []
         known = () if before is None else tuple(epoch.number for epoch in before.epochs)
@@ -389,20 +395,11 @@ class Planned(Protocol):
         if self._is_over:
             return False
         view = self.view
-        if view is None or view.state(self._node) != PRESENT or self._wants_something(view):
+        if view is None or view.state(self._node) != PRESENT or self._wants:
             return True
         if self._coordinator is not None and self._coordinator.is_busy(view):
             return True
         return bool(self._missing(view)) or (bool(self._watched) and self._found.isdisjoint(self._watched))
-
-    def _is_alone(self, now: float) -> bool:
-        """Whether for some time none of those could be reached that should be."""
-        if not self._watched or not self._found.isdisjoint(self._watched):
-            self._alone_ms = now
-        return now - self._alone_ms >= self._settings.absent_ms
-
-    def _wants_something(self, view: View) -> bool:
-        return self._wants_to_leave or bool(self._wants_forgotten) or self._wants_applied is not None
 
     def _missing(self, view: View) -> tuple[NodeId, ...]:
         """Members that should be reached, and are not."""
@@ -414,7 +411,7 @@ class Planned(Protocol):
         view, node = self.view, self._node
         if self._is_over:
             return []
-        if self._wants_to_leave and is_last(view, node):  # the others have left meanwhile
+        if self._wants.leave and is_last(view, node):  # the others have left meanwhile
             return self._ask_to_leave(now)
         state = "" if view is None else view.state(node)
         effects: list[Effect] = []
@@ -423,12 +420,12 @@ class Planned(Protocol):
         elif view is None or state in ("", ABSENT):
             to = self._doors.ask(now) if view is None or not state else (view.coordinator,)
             effects += [SendMessage(AskToJoin(self._member), to)] if to else []
-        elif self._is_alone(now):
+        elif self._doors.are_shut(now, self._watched, self._found):
             effects.append(SendMessage(AskToJoin(self._member), (self._doors.anybody(view),)))
         if view is None or not state:
             return effects
-        if state == LEAVING:
-            effects += self._obey(view, now)
+        if state == LEAVING:  # what it asked for is so, and it hears whom the coordinator waits for
+            effects += [*self._obey(view, now), *self._answer(view.coordinator, AskToLeave(), now)]
         effects += [*self._say_wants(view, now), *self._complain()]
         if self._coordinator is not None and self._coordinator.is_busy(view):
             waiting = [other for other in self._coordinator.unasked(view, now) if other != node]
@@ -439,20 +436,14 @@ class Planned(Protocol):
 
     def _say_wants(self, view: View, now: float) -> list[Effect]:
         """Asks the coordinator, or itself as such, for what persons asked this node for."""
-        self._wants_forgotten = {other for other in self._wants_forgotten if is_expected(view, other)}
-        self._wants_to_leave = self._wants_to_leave and view.state(self._node) in (PRESENT, ABSENT)
-        if view.coordinator in self._wants_forgotten:
+        self._wants.drop_fulfilled(view, self._node)
+        if view.coordinator in self._wants.forgotten:
             return self._take_over(view, now)
-        wants: list[Message] = [AskToForget(other) for other in sorted(self._wants_forgotten)]
-        if self._wants_applied == view.newest.settings:
-            self._wants_applied = None
-        if self._wants_applied is not None:
-            wants.append(AskToApply(self._wants_applied))
         if self._coordinator is None:
-            wants += [AskToLeave()] if self._wants_to_leave else []
-            return [SendMessage(want, (view.coordinator,)) for want in wants]
+            return [SendMessage(want, (view.coordinator,)) for want in self._wants.asked_of_coordinator()]
+        wants = self._wants.asked_of_coordinator(besides_leaving=True)
         effects = [effect for want in wants for effect in self._hear(self._node, want, now)]
-        return [*effects, *(self._hand_over_office(view, now) if self._wants_to_leave else ())]
+        return [*effects, *(self._hand_over_office(view, now) if self._wants.leave else ())]
 
     def _complain(self) -> list[Effect]:
         view = self.view
@@ -474,8 +465,8 @@ class Planned(Protocol):
         return [SendMessage(self._progress(0), (self._guardian,))]
 
     def _ask_to_leave(self, now: float) -> list[Effect]:
-        self._wants_to_leave = not is_last(self.view, self._node)
-        if self._wants_to_leave:
+        self._wants.leave = not is_last(self.view, self._node)
+        if self._wants.leave:
             return self._tick(now)
         if is_empty(self.durable):
             self._is_over = True
@@ -484,7 +475,7 @@ class Planned(Protocol):
 
     def _hand_over_office(self, view: View, now: float) -> list[Effect]:
         """A coordinator that leaves makes another one first, which it can reach, and then asks that."""
-        heir = successor(view, self._found - self._wants_forgotten)
+        heir = successor(view, self._found - self._wants.forgotten)
         if heir is None or self._written is not None or self._has_handed_over:
             return []
         self._has_handed_over = True  # once: two that both want to leave would pass it to and fro
@@ -495,13 +486,13 @@ class Planned(Protocol):
         view = self.view
         if view is None or not is_expected(view, peer) or peer == self._node:
             return []
-        self._wants_forgotten.add(peer)
+        self._wants.forgotten.add(peer)
         self._heard_from.clear()
         return self._tick(now)
 
     def _take_over(self, view: View, now: float) -> list[Effect]:
         """Takes the office of a coordinator that is gone, with the latest view that most of the others know."""
-        asked = unheard(view, self._node, self._heard_from, self._wants_forgotten)
+        asked = unheard(view, self._node, self._heard_from, self._wants.forgotten)
         if asked or self._written is not None:
             return [SendMessage(AskToForget(view.coordinator), tuple(asked))] if asked else []
         version = ((view.version >> _TERM) + 1) << _TERM
@@ -512,7 +503,7 @@ class Planned(Protocol):
 
     def _decline(self, what: str, reason: str) -> list[Effect]:
         if what == APPLY:
-            self._wants_applied = None
+            self._wants.applied = None
             return [Refuse(APPLY, reason)]
         if self.view is not None and self.view.state(self._node) == PRESENT:
             return []
@@ -555,6 +546,16 @@ class Planned(Protocol):
     can_leave = True
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it is a member, its scheme is at rest, and it waits for nobody who is there."""
+        view, office = self.view, self._coordinator
+        if self._is_over or view is None or self._written is not None or not self.is_ready:
+            return self._is_over
+        is_lost = view.coordinator in self._watched - self._found
+        asks = bool(self._wants) and not is_lost if office is None else office.is_at_work(view)
+        return self._body.is_settled and not asks
+
+    @property
     def is_ready(self) -> bool:
         """Whether the node is a member for which there is a place, or somebody who stands in for it."""
         view = self.view
@@ -573,21 +574,21 @@ class Planned(Protocol):
         """The facts of the body, and the view: its version, coordinator and members."""
         facts = {**self._body.state(), "ready": self.is_ready}
         if self.view is None:
-            asked = [{"identity": node, "why": ASKED} for node in self._doors.unanswered]
-            return {**facts, "members": [], "awaited": asked}
+            asked = dict.fromkeys(self._wants.silent, SILENT) | dict.fromkeys(self._doors.unanswered, ASKED)
+            return {**facts, "members": [], "awaited": [{"identity": each, "why": why} for each, why in asked.items()]}
         facts["guardian"] = "" if self._guardian is None else self.names.get(self._guardian, str(self._guardian))
         facts["guards"] = [self.names.get(node, str(node)) for node, _ in self._epochs.guards]
-        facts["asked_to_leave"] = self._wants_to_leave or self.view.state(self._node) in (LEAVING, LEFT)
-        facts["planning"] = self._wants_applied not in (None, self.settings)
+        facts["asked_to_leave"] = self._wants.leave or self.view.state(self._node) in (LEAVING, LEFT)
+        facts["planning"] = self._wants.applied not in (None, self.settings)
         facts |= facts_of_view(self.view, self._node, self.names, holdings_of(self.durable))
         facts["awaited"] = awaited(
             self.view,
             self._node,
-            wants="leaving" in facts or self._wants_something(self.view),
-            forgotten=self._wants_forgotten,
+            wants="leaving" in facts or bool(self._wants),
+            forgotten=self._wants.forgotten,
             heard=self._heard_from,
             found=self._found,
-            silent=None if self._coordinator is None else self._coordinator.silent(self.view),
+            silent=self._wants.silent if self._coordinator is None else self._coordinator.silent(self.view),
         )
         return facts
 

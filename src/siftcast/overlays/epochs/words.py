@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siftcast.overlays.contract import NodeId, Report
-from siftcast.overlays.epochs.view import COORDINATOR, LEAVING, Holdings, Member, View
+from siftcast.overlays.epochs.view import ABSENT, COORDINATOR, GONE, LEAVING, Holdings, Member, View
 
 FORGOTTEN = "the node was declared gone, and the others have given up what it holds; begin with an empty folder"
 LAST = "this is the last node of its network, and nobody could take over what it holds"
@@ -18,7 +18,7 @@ def announce(member: Member) -> Report:
     if member.held is not None:
         held = member.held
         facts |= {"subscriptions": held.subscriptions, "events": held.events, "messages": held.messages}
-    return Report(f"member is {member.state}", facts)
+    return Report(f"member is {member.state}", facts, routine=member.state not in (ABSENT, GONE))
 
 
 def facts_of_view(view: View, node: NodeId, names: Mapping[NodeId, str], held: Holdings) -> dict[str, Any]:

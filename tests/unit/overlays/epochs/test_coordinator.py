@@ -2,7 +2,8 @@
 
 from siftcast.overlays.epochs.coordinator import Coordinator
 from siftcast.overlays.epochs.messages import Progress
-from siftcast.overlays.epochs.view import ABSENT, GONE, LEAVING, PRESENT, Holdings, Member, first_view
+from siftcast.overlays.epochs.view import ABSENT, GONE, LEAVING, LEFT, PRESENT, Holdings, Member, first_view
+from siftcast.overlays.epochs.words import announce
 
 GUARDED = {1: ((2, 5),), 2: ((3, 5),), 3: ((1, 5),)}
 """1 guards 2, 2 guards 3, 3 guards 1."""
@@ -110,3 +111,8 @@ def test_who_leaves_is_stood_in_for_by_its_guardian():
     assert view.state(2) == LEAVING
     assert view.newest.nodes == (1, 3)
     assert view.newest.stand_in(2) == 1
+
+
+def test_only_what_a_person_has_to_look_after_is_no_routine():
+    states = (PRESENT, LEAVING, LEFT, ABSENT, GONE)
+    assert [announce(Member(1, "n1", state=state)).routine for state in states] == [True, True, True, False, False]

@@ -25,9 +25,9 @@ def asked_over(doors, since_ms, until_ms):
 
 
 def test_a_seed_alone_is_asked_again_and_named_once_it_has_not_answered_for_a_while():
-    doors = Doors(OWN, TICK_MS)
+    doors = Doors(OWN, TICK_MS, 10 * TICK_MS)
     assert doors.ask(0.0) == ()
-    doors.begin((SEED,))
+    doors.begin((SEED,), 0.0)
     assert asked_over(doors, 0, 900) == [SEED]
     assert doors.unanswered == ()
     assert asked_over(doors, 900, 5_000) == [SEED]
@@ -35,8 +35,8 @@ def test_a_seed_alone_is_asked_again_and_named_once_it_has_not_answered_for_a_wh
 
 
 def test_all_that_were_heard_of_are_asked_and_the_coordinator_every_other_time():
-    doors = Doors(OWN, TICK_MS)
-    doors.begin((SEED,))
+    doors = Doors(OWN, TICK_MS, 10 * TICK_MS)
+    doors.begin((SEED,), 0.0)
     doors.ask(0.0)
     assert doors.hear_of(SEED, view_of(FIRST), 50.0)  # it names the coordinator, which is asked at once
     assert not doors.hear_of(FIRST, view_of(FIRST), 60.0)
@@ -44,8 +44,8 @@ def test_all_that_were_heard_of_are_asked_and_the_coordinator_every_other_time()
 
 
 def test_who_names_a_later_coordinator_is_believed_and_who_knows_nothing_new_is_passed_over():
-    doors = Doors(OWN, TICK_MS)
-    doors.begin((SEED,))
+    doors = Doors(OWN, TICK_MS, 10 * TICK_MS)
+    doors.begin((SEED,), 0.0)
     doors.hear_of(SEED, view_of(FIRST, 5), 0.0)
     assert asked_over(doors, 0, 1_200) == [FIRST, SEED]
     assert doors.hear_of(SEED, view_of(SECOND, 4), 1_250.0)  # the seed is behind, so the coordinator it is again
@@ -54,7 +54,7 @@ def test_who_names_a_later_coordinator_is_believed_and_who_knows_nothing_new_is_
     assert doors.ask(1_400.0) == (SECOND,)
 
 
-def why(view, node, *, wants=True, forgotten=(), heard=(), found=(), silent=None):
+def why(view, node, *, wants=True, forgotten=(), heard=(), found=(), silent=()):
     rows = awaited(view, node, wants=wants, forgotten=forgotten, heard=heard, found=found, silent=silent)
     return {row["identity"]: row["why"] for row in rows}
 
@@ -66,6 +66,19 @@ def test_whoever_is_waited_for_is_named_with_the_reason():
     assert why(view_of(FIRST, absent=(3,)), 2) == {3: ABSENT, 1: COORDINATOR}
     assert why(view, 2, forgotten={1}) == {3: UNHEARD}
     assert why(view, 2, forgotten={1}, heard={3}) == {}
+    assert why(view, 2, silent=[3]) == {3: SILENT}  # so the coordinator has told it
+    assert why(view, 2, silent=[3], wants=False) == {}
     assert why(view, 1, found={2}, silent=[3]) == {3: SILENT}
     assert why(view, 1, found={2}, silent=[3], forgotten={3}) == {}
     assert why(view, 1, silent=[]) == {2: SILENT, 3: SILENT}  # it reaches nobody who could be coordinator instead
+
+
+def test_a_member_that_finds_nobody_for_some_time_has_no_door_left():
+    doors = Doors(OWN, TICK_MS, 1_000.0)
+    doors.begin((SEED,), 500.0)
+    assert not doors.are_shut(1_400.0, {FIRST}, ())
+    assert doors.are_shut(1_500.0, {FIRST}, ())
+    assert not doors.are_shut(1_600.0, {FIRST, SECOND}, {SECOND})
+    assert not doors.are_shut(2_599.0, {FIRST}, {SECOND})
+    assert doors.are_shut(2_600.0, {FIRST}, {SECOND})
+    assert not doors.are_shut(2_700.0, (), ())

@@ -136,8 +136,8 @@ class Carrier:
                 self._durable.bury(effect)
             case Expire() if self._durable is not None:
                 self._durable.expire(effect)
-            case Report(what, facts):
-                self._say(what, facts)
+            case Report(what, facts, routine):
+                self._say(what, facts, self._log.info if routine else self._log.warning)
             case _:
                 raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
 
@@ -153,9 +153,9 @@ class Carrier:
         for key, failure in written:
             self._tell(Persisted(key) if failure is None else PersistFailed(key, failure))
 
-    def _say(self, what: str, facts: Mapping[str, str | int | float]) -> None:
+    def _say(self, what: str, facts: Mapping[str, str | int | float], say: Callable[..., object]) -> None:
         # Facts have names of the protocol's choosing, which must not clash with those of the log itself.
-        self._log.warning(what, **{name if name != "event" else "event_id": value for name, value in facts.items()})
+        say(what, **{name if name != "event" else "event_id": value for name, value in facts.items()})
 
     def _set_timer(self, name: str, after_s: float) -> None:
         self._cancel(name)

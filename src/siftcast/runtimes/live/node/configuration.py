@@ -334,10 +334,21 @@ def _check_overlay(file: ConfigurationFile, for_running: bool) -> None:
         remedy = f"add it, or name this node one of {', '.join(names)}"
         raise file.error("node.name", f"'{own}' is not among the nodes of the overlay", remedy)
     _check_roles(file)
+    _check_links(file)
     for name in () if for_running and not names else (name for pair in overlay.links for name in pair):
         if name not in names:
             remedy = f"nodes are: {', '.join(names)}" if names else "list the nodes that they link in [[overlay.nodes]]"
             raise file.error("overlay.links", f"there is no node '{name}'", remedy)
+
+
+def _check_links(file: ConfigurationFile) -> None:
+    links = [frozenset(pair) for pair in file.configuration.overlay.links]
+    for place, link in enumerate(links):
+        a, b = min(link), max(link)
+        if a == b:
+            raise file.error("overlay.links", f"'{a}' is linked to itself", "name two nodes for each link")
+        if links.index(link) != place:
+            raise file.error("overlay.links", f"the link of '{a}' and '{b}' is there twice", "name each link once")
 
 
 def _check_roles(file: ConfigurationFile) -> None:

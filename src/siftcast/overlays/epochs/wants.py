@@ -1,0 +1,36 @@
+"""What persons asked a node for that has not come about yet, and what keeps it from doing so, as far as it was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from siftcast.overlays.contract import Message, NodeId
+from siftcast.overlays.epochs.messages import AskToApply, AskToForget, AskToLeave
+from siftcast.overlays.epochs.view import ABSENT, PRESENT, View, is_expected
+
+
+@dataclass(slots=True)
+class Wants:
+    """To leave, to have others forgotten, to have the network planned by other settings."""
+
+    leave: bool = False
+    forgotten: set[NodeId] = field(default_factory=set)
+    applied: bytes | None = None
+    silent: tuple[NodeId, ...] = ()
+    """Who does not answer the coordinator, as it said when it was asked last."""
+
+    def __bool__(self) -> bool:
+        return self.leave or bool(self.forgotten) or self.applied is not None
+
+    def drop_fulfilled(self, view: View, node: NodeId) -> None:
+        """Wants no longer what is so by a view."""
+        self.forgotten = {other for other in self.forgotten if is_expected(view, other)}
+        self.leave = self.leave and view.state(node) in (PRESENT, ABSENT)
+        if self.applied == view.newest.settings:
+            self.applied = None
+
+    def asked_of_coordinator(self, *, besides_leaving: bool = False) -> list[Message]:
+        """What to ask the coordinator for."""
+        asked: list[Message] = [AskToForget(other) for other in sorted(self.forgotten)]
+        asked += [] if self.applied is None else [AskToApply(self.applied)]
+        return [*asked, AskToLeave()] if self.leave and not besides_leaving else asked
