@@ -149,7 +149,11 @@ class RingProposal:
         """Everything in words: the proposal, its zones, its clusters, and what else was tried."""
         width = max(map(len, self.facts()))
         lines = [f"{name:<{width}}  {value}" for name, value in self.facts().items()]
-        return "\n".join([*lines, "", *self._zone_lines(), "", *self._cluster_lines(), "", *self._tried_lines()])
+        return "\n".join([*lines, "", self.tables()])
+
+    def tables(self) -> str:
+        """Its zones, its clusters, and what else was tried."""
+        return "\n".join([*self._zone_lines(), "", *self._cluster_lines(), "", *self._tried_lines()])
 
     def _zone_lines(self) -> list[str]:
         shards = self.circle.shards

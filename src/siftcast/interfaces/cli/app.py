@@ -26,6 +26,7 @@ from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.members_command import forget, leave, members
 from siftcast.interfaces.cli.network_command import network_app
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
+from siftcast.interfaces.cli.plan_command import plan_app
 from siftcast.interfaces.cli.publish_command import publish
 from siftcast.interfaces.cli.reproduce_command import reproduce
 from siftcast.interfaces.cli.schemes_command import schemes
@@ -62,6 +63,7 @@ for command in (
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)
+app.command(plan_app)
 app.command(token_app)
 spark_app = App(
     name="spark",
