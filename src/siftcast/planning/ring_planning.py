@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heapreplace
-from itertools import accumulate
 from math import ceil, log2
+from typing import NamedTuple
 
 from siftcast.model import DataError, Filter
 from siftcast.model.values import Kind
@@ -63,7 +63,7 @@ def plan_ring(
         raise DataError(f"a node needs {costs.memory_bytes(1) / 2**20:,.0f} MiB before it holds any subscription")
     filters = filters[:: 1 + len(filters) // _SAMPLE]
     sample = _chosen(events, rendezvous, key)
-    tried: list[tuple[Tried, RingLoads, str]] = []
+    tried: list[tuple[Tried, _Staffed, str]] = []
     fewest = NODES_MAX + 1
     for clusters in _cluster_counts(bounds):
         if bounds.nodes is None and clusters * bounds.replicas > fewest:
@@ -71,17 +71,17 @@ def plan_ring(
         progress(f"{clusters} clusters")
         shards = _shards(filters, sample, bounds, clusters, rendezvous)
         for parts in _ways_to_divide(shards, clusters, room):
-            loads = _staffed(_dealt(shards, parts), clusters, bounds, costs)
-            if loads is not None:
-                tried.append((_judged(loads, bounds), loads, shards.reason))
+            staffed = _staffed(_dealt(shards, parts), clusters, bounds, costs)
+            if staffed is not None:
+                tried.append((_judged(staffed.loads, bounds), staffed, shards.reason))
                 if not tried[-1][0].breaks:
                     fewest = min(fewest, tried[-1][0].nodes)
     good = [each for each in tried if not each[0].breaks]
     if not good:
         raise DataError(_refusal([each for each, _, _ in tried], bounds, costs))
-    _, best, reason = min(good, key=lambda each: _rank(each[0], each[1], bounds))
+    _, best, reason = min(good, key=lambda each: _rank(each[0], each[1].loads, bounds))
     shown = list(dict.fromkeys(each for each, _, _ in tried))
-    return RingProposal(bounds, best, tuple(shown), reason)
+    return RingProposal(bounds, best.loads, best.shares, tuple(shown), reason)
 
 
 def _rank(tried: Tried, loads: RingLoads, bounds: RingBounds) -> tuple[float, ...]:
@@ -128,7 +128,9 @@ def _shards(
     """The zones for so many clusters, without parts."""
     if rendezvous != HASH:
         return choose_shards(filters, events, total=bounds.subscriptions, shards=clusters, axes_max=1)
-    names = [name for name in events if name[1] is Kind.STRING] or list(events)
+    names = [name for name in events if name[1] is Kind.STRING]
+    if not names:
+        raise DataError("only names are hashed, and no event has a string there; cut the key into ranges instead")
     plans = [_hashed(name, filters, events[name], bounds.subscriptions, max(2, clusters)) for name in names]
     return min(plans, key=lambda plan: (plan.counts[-1], plan.met))
 
@@ -201,7 +203,14 @@ def _circle(shards: ShardPlan, clusters: Sequence[Sequence[int]]) -> Circle:
     return Circle(shards, tuple(map(tuple, clusters)), (*starts, 0))
 
 
-def _staffed(shards: ShardPlan, clusters: int, bounds: RingBounds, costs: NodeCosts) -> RingLoads | None:
+class _Staffed(NamedTuple):
+    """A circle with its predictions, and the shares by which its nodes were cut into clusters."""
+
+    loads: RingLoads
+    shares: tuple[int, ...]
+
+
+def _staffed(shards: ShardPlan, clusters: int, bounds: RingBounds, costs: NodeCosts) -> _Staffed | None:
     """The circle with nodes in each cluster, by what its events cost; None if there are too few."""
     alone = RingLoads(_circle(shards, [(place,) for place in range(clusters)]), costs)
     work = [load.work_ms for load in alone.clusters]
@@ -216,20 +225,14 @@ def _staffed(shards: ShardPlan, clusters: int, bounds: RingBounds, costs: NodeCo
     weights = bounds.node_weights or (1.0,) * nodes
     if len(weights) != nodes:
         raise DataError(f"there are {len(weights)} weights for {nodes} nodes")
-    cut = _cut(range(nodes), weights if bounds.node_weights else (), sizes)
+    cut = cut_by_rank(range(nodes), clusters, weights.__getitem__, sizes)
     copies = [len(cluster) for cluster in cut]
-    circle = alone.circle
-    replicas = tuple(min(copies[cluster] for cluster in circle.clusters_of(zone)) for zone in range(len(shards.parts)))
+    homes = map(alone.circle.clusters_of, range(len(shards.parts)))
+    replicas = tuple(min(copies[cluster] for cluster in of_zone) for of_zone in homes)
     mean = sum(weights) / nodes
     speeds = tuple(tuple(weights[node] / mean for node in cluster) for cluster in cut)
-    return RingLoads(_circle(replace(shards, replicas=replicas), cut), costs, bounds.rate_s, speeds)
-
-
-def _cut(nodes: Sequence[int], weights: Sequence[float], sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    if weights:
-        return cut_by_rank(nodes, len(sizes), weights.__getitem__)
-    ends = list(accumulate(sizes))
-    return tuple(tuple(nodes[end - size : end]) for end, size in zip(ends, sizes, strict=True))
+    circle = _circle(replace(shards, replicas=replicas), cut)
+    return _Staffed(RingLoads(circle, costs, bounds.rate_s, speeds), tuple(sizes))
 
 
 def _spread(sizes: list[int], work: Sequence[float], nodes: int) -> list[int]:

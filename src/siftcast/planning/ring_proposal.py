@@ -54,6 +54,8 @@ class RingProposal:
 
     bounds: RingBounds
     loads: RingLoads
+    cluster_shares: tuple[int, ...]
+    """How the weight of all nodes is shared out among the clusters."""
     tried: tuple[Tried, ...]
     reason: str
     """How the key was chosen."""
@@ -97,15 +99,9 @@ class RingProposal:
             found["zone_parts"] = json.dumps(zone_parts)
         if self.bounds.node_weights:
             found["node_weights"] = json.dumps(self.bounds.node_weights)
-        if len(set(sizes)) > 1:
-            found["cluster_weights"] = json.dumps(self.cluster_weights)
+        if len(set(self.cluster_shares)) > 1:
+            found["cluster_weights"] = json.dumps(self.cluster_shares)
         return found
-
-    @property
-    def cluster_weights(self) -> tuple[float, ...]:
-        """The weight of the nodes of each cluster."""
-        weights = self.bounds.node_weights or (1.0,) * self.nodes
-        return tuple(float(sum(weights[node] for node in cluster)) for cluster in self.circle.clusters)
 
     # -- in words ------------------------------------------------------------------------------------
 
