@@ -1,0 +1,67 @@
+"""A running network, proposed a ring by what it has counted, installs it and loses nothing."""
+
+import asyncio
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import siftcast
+from siftcast import Event
+from siftcast.interfaces.cli import main
+from siftcast.runtimes.live.local_network import SCHEMA, LocalNetwork
+from siftcast.runtimes.live.node.node import run
+
+HOT = [f"value >= {first} AND value < {first + 10}" for first in range(800, 1_000, 10)]
+COLD = [f"value >= {first} AND value < {first + 100}" for first in range(0, 800, 100)]
+
+
+@pytest.mark.full
+def test_a_ring_is_planned_from_live_rates_and_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, schema = tmp_path / "new.toml", tmp_path / "schema.toml"
+    schema.write_text(SCHEMA)
+    with LocalNetwork(tmp_path / "net", 4, "rendezvous", schema=schema) as network:
+        network.await_joined()
+
+        async def publish(first: int) -> None:
+            async with siftcast.connect(network.urls["n0"]) as bus:
+                for number in range(first, first + 200):
+                    value = 800 + number % 200 if number % 4 else number % 800
+                    await bus.publish(Event({"value": value}, id=f"e{number}"))
+
+        async def go() -> None:
+            async with siftcast.connect(network.urls["n2"]) as bus, siftcast.connect(network.urls["n3"]) as other:
+                streams = [bus.subscribe(text) for text in HOT] + [other.subscribe(text) for text in COLD]
+                for stream in streams:
+                    await stream.__aenter__()
+                await asyncio.to_thread(network.await_quiet)
+                await publish(0)
+                asked = ["plan", "ring", "--from", network.urls["n1"], "--schema", str(schema), "--output", str(plan),
+                         "--replicas", "1", "--expected", "500000", "--memory", "600MiB"]  # fmt: skip
+                assert await asyncio.to_thread(main, asked) == 0
+                assert await asyncio.to_thread(main, ["network", "apply", str(plan), "--at", network.urls["n1"]]) == 0
+                await publish(200)
+                found: list[str] = []
+                async with asyncio.timeout(60):
+                    pending = {asyncio.ensure_future(anext(stream)): stream for stream in streams}
+                    while len(found) < 400:
+                        done, _ = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                        for task in done:
+                            stream = pending.pop(task)
+                            found.append(task.result().id)
+                            pending[asyncio.ensure_future(anext(stream))] = stream
+                for task in pending:
+                    task.cancel()
+                await asyncio.gather(*pending, return_exceptions=True)
+                assert sorted(found) == sorted(f"e{number}" for number in range(400))
+                for stream in streams:
+                    await stream.__aexit__(None, None, None)
+
+        run(go())
+        words = " ".join(capsys.readouterr().out.split())
+        assert "N = 4 nodes" in words
+        assert f"{len(HOT) + len(COLD)} subscriptions" in words
+        assert "value, cut into" in words
+        options = tomllib.loads(plan.read_text())["overlay"]["options"]
+        assert {network.describe(name)["state"]["epoch"] for name in network.names} == {2}
+        assert options["key"] == "value"
