@@ -118,7 +118,10 @@ def lay_out(
     digest = _digest(spec, members, durable) if spec.nodes else terms.digest
     _check_roles(file, members, chosen)
     if chosen.begins_with_contacts:
-        part = _unplanned(chosen, options, tables, own, nodes)
+        try:
+            part = _unplanned(chosen, options, schema, tables, own, nodes)
+        except SiftcastError as error:
+            raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
         return Overlay(own, names, addresses, chosen.name, part, digest, terms)
     _check_links(file, members)
     links = [(listed[a], listed[b]) for listed in [{names[node]: node for node in nodes}] for a, b in spec.links]
@@ -159,7 +162,7 @@ def lay_out_joining(
         if chosen.begins_with_contacts:
             if node.roles:
                 raise file.error("node.roles", f"{chosen.name}, the scheme there, has no plan", "leave them out")
-            alone = _unplanned(chosen, chosen.configure(terms.options), tables, identity, [identity])
+            alone = _unplanned(chosen, chosen.configure(terms.options), schema, tables, identity, [identity])
             part = Part(alone.protocol, None, contacts)
         else:
             member = Member.of(identity, node.name, node.region, node.roles)
@@ -215,10 +218,15 @@ def _planned(
 
 
 def _unplanned(
-    chosen: Scheme[Any, Any], options: Any, tables: TableFactory, own: NodeId, nodes: Sequence[NodeId]
+    chosen: Scheme[Any, Any],
+    options: Any,
+    schema: Schema | None,
+    tables: TableFactory,
+    own: NodeId,
+    nodes: Sequence[NodeId],
 ) -> Part:
     """The part of a node in a scheme whose nodes find each other; a list says through whom each of them enters."""
-    ground = Ground(np.zeros((len(nodes), len(nodes))), np.random.default_rng(0))
+    ground = Ground(np.zeros((len(nodes), len(nodes))), np.random.default_rng(0), schema=schema)
     plan = chosen.assign(chosen.plan(ground, options), nodes)
     return Part(chosen.nodes(plan, options, tables)(own), None, chosen.contacts(plan, own))
 
