@@ -194,6 +194,12 @@ class PeerFound(Stimulus, frozen=True, gc=False):
     peer: NodeId
 
 
+class ContactsFound(Stimulus, frozen=True, gc=False):
+    """Further nodes through which this one may enter the network, besides `Started.contacts`."""
+
+    nodes: tuple[NodeId, ...]
+
+
 class PeerGone(Stimulus, frozen=True, gc=False):
     """A node has left in peace or was declared gone: it does not come back, and what waits for it goes elsewhere.
 

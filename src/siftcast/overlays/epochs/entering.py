@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from siftcast.overlays.contract import NodeId
+from siftcast.overlays.contract import Effect, NodeId
 from siftcast.overlays.epochs.view import View
 
 _PATIENCE_TICKS = 10
@@ -37,6 +37,13 @@ class Doors:
         """Begins with the contacts of the node."""
         self._open_ms = now
         self._contacts = self._known = tuple(contacts)
+
+    def learn(self, contacts: Sequence[NodeId]) -> list[Effect]:
+        """There are further contacts, which are asked in their turn."""
+        fresh = [node for node in contacts if node not in self._contacts]
+        self._contacts += tuple(fresh)
+        self._known += tuple(node for node in fresh if node not in self._known and node != self._node)
+        return []
 
     @property
     def unanswered(self) -> tuple[NodeId, ...]:

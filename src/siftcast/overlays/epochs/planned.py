@@ -24,6 +24,7 @@ import msgspec
 from siftcast.model import Event
 from siftcast.overlays.contract import (
     ApplyRequested,
+    ContactsFound,
     Effect,
     Effects,
     EpochRetired,
@@ -169,6 +170,8 @@ class Planned(Protocol):
                 effects = [*self._body.handle(stimulus, now), *self._choose_guardian(now), *self._complain()]
             case PeerGone(peer):
                 effects = self._forget(peer, now)
+            case ContactsFound(nodes):
+                effects = self._doors.learn(nodes)
             case LeaveRequested():
                 effects = self._ask_to_leave(now)
             case ApplyRequested(wanted):
@@ -446,15 +449,13 @@ class Planned(Protocol):
         return [*effects, *(self._hand_over_office(view, now) if self._wants.leave else ())]
 
     def _complain(self) -> list[Effect]:
-        view = self.view
-        missing = () if view is None else self._missing(view)
-        if not missing or view is None:
+        if self.view is None or not (missing := self._missing(self.view)):
             return []
-        if self._coordinator is not None:
-            for node in missing:
-                self._coordinator.miss(view, node)
-            return []
-        return [SendMessage(Miss(missing), (view.coordinator,))]
+        if (office := self._coordinator) is None:
+            return [SendMessage(Miss(missing), (self.view.coordinator,))]
+        for node in missing:
+            office.miss(self.view, node)
+        return []
 
     def _say_holdings(self) -> list[Effect]:
         """Lets the guardian know now and then what only this node has, should it never come back."""
@@ -594,7 +595,6 @@ class Planned(Protocol):
 
 
 _VIEW = frozenset(VIEW_MESSAGES)
-_MET = frozenset(
-    {Started, Persisted, PersistFailed, TimerFired, PeerFound, PeerLost, PeerGone, LeaveRequested, ApplyRequested}
-)
+_MET = frozenset({Started, Persisted, PersistFailed, TimerFired, PeerFound, PeerLost, PeerGone})
+_MET |= {ContactsFound, LeaveRequested, ApplyRequested}
 """What is not for the body alone."""

@@ -31,6 +31,7 @@ from random import Random
 from typing import ClassVar, Literal
 
 from siftcast.overlays.contract import (
+    ContactsFound,
     Effect,
     Message,
     MessageReceived,
@@ -150,7 +151,7 @@ class Membership:
                 return type(message) in _ALL
             case TimerFired(name):
                 return name.startswith(_TIMERS)
-        return isinstance(stimulus, Started | PeerFound | PeerLost | PeerGone)
+        return isinstance(stimulus, Started | ContactsFound | PeerFound | PeerLost | PeerGone)
 
     def handle(self, stimulus: Stimulus, now: float) -> list[Effect]:
         """Takes in what happened to the node."""
@@ -168,6 +169,8 @@ class Membership:
             case PeerGone(peer):
                 self._sample.forget(peer)
                 return self._pass_on(self._view.handle_gone(peer, now), now)
+            case ContactsFound(nodes):
+                return self._pass_on(self._view.handle_contacts(nodes, now), now)
             case Started(contacts=contacts, nonce=nonce):
                 self._random.seed(nonce * 31 + self._node)  # nodes differ even where a runtime draws no nonce
                 effects = self._view.handle_started(contacts, now)

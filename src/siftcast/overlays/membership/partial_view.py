@@ -151,6 +151,15 @@ class PartialView:
         effects += (Unwatch(each) for each in self._contacts if each not in self._requests)
         return effects
 
+    def handle_contacts(self, contacts: Iterable[NodeId], now: float) -> list[Effect]:
+        """There are further contacts: they are spare, unless the node is still outside."""
+        fresh = tuple(each for each in contacts if each != self._node and each not in self._contacts)
+        self._contacts += fresh
+        self._take(fresh)
+        if self.active or not fresh:
+            return []
+        return self._requests.ask(self._random.choice(fresh), now, urgent=True, message=Join())
+
     def handle_message(self, sender: NodeId, message: Message, now: float) -> list[Effect]:
         """Takes in one of `VIEW_MESSAGES`."""
         return _HANDLERS[type(message)](self, sender, message, now)

@@ -82,3 +82,11 @@ def test_a_member_that_finds_nobody_for_some_time_has_no_door_left():
     assert not doors.are_shut(2_599.0, {FIRST}, {SECOND})
     assert doors.are_shut(2_600.0, {FIRST}, {SECOND})
     assert not doors.are_shut(2_700.0, (), ())
+
+
+def test_contacts_that_are_found_later_are_asked_in_their_turn():
+    doors = Doors(OWN, TICK_MS, 10 * TICK_MS)
+    doors.begin((SEED,), 0.0)
+    assert doors.ask(0.0) == (SEED,)
+    doors.learn((SEED, FIRST, OWN))
+    assert asked_over(doors, 100, 3_500) == [SEED, FIRST, SEED, FIRST]

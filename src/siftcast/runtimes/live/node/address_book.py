@@ -46,6 +46,7 @@ class _Kept(msgspec.Struct, frozen=True):
     since: int
     entries: list[Introduction]
     left: bool = False
+    gone: tuple[NodeId, ...] = ()
 
 
 class AddressBook:
@@ -53,6 +54,8 @@ class AddressBook:
 
     def __init__(self, folder: Path | None, network: str, log: Logger, *, clock_ms: float) -> None:
         """`clock_ms` is the calendar's time, by which the starts of a node are told apart."""
+        self.gone: tuple[NodeId, ...] = ()
+        """Who was declared gone where no plan says so, the latest last."""
         self.has_left = False
         """Whether this node has left the network, in this life or before."""
         self._path = None if folder is None else folder / FILE
@@ -132,6 +135,13 @@ class AddressBook:
         """A node is gone for good; one in the list stays, because the file says so."""
         self._is_changed = self._met.pop(node, None) is not None or self._is_changed
 
+    def declare_gone(self, nodes: Iterable[NodeId]) -> tuple[NodeId, ...]:
+        """Nodes will not come back; those of them of which that was not known."""
+        fresh = tuple(dict.fromkeys(node for node in nodes if node not in self.gone))
+        self.gone = (*self.gone, *fresh)[-ENTRIES_MAX:]
+        self._is_changed = self._is_changed or bool(fresh)
+        return fresh
+
     def leave(self) -> None:
         """This node has left the network."""
         self.has_left = self._is_changed = True
@@ -143,7 +153,7 @@ class AddressBook:
         if self._path is None or not self._is_changed:
             return
         self._is_changed = False
-        kept = _Kept(FORMAT, self._network, self.since, [*self._met.values()], self.has_left)
+        kept = _Kept(FORMAT, self._network, self.since, [*self._met.values()], self.has_left, self.gone)
         fresh = self._path.with_name(f"{FILE}.{secrets.token_hex(4)}")
         try:
             make_folder(fresh.parent)
@@ -172,7 +182,7 @@ class AddressBook:
             )
             return
         self.since = max(self.since, kept.since + 1)
-        self.has_left = kept.left
+        self.has_left, self.gone = kept.left, kept.gone[-ENTRIES_MAX:]
         self._met = {entry.identity: entry for entry in kept.entries if is_sound(entry)}
         self._is_changed = True
 

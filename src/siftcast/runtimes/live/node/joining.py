@@ -85,6 +85,19 @@ async def ask_to_join(file: ConfigurationFile, line: Line, identity: NodeId, log
         wait_s = min(2 * wait_s, _WAIT_MAX_S)
 
 
+async def ask_again(file: ConfigurationFile, line: Line, identity: NodeId) -> list[Invited]:
+    """What the seeds answer that do; each is asked once."""
+    join = file.configuration.join
+    found = []
+    for seed in () if join is None else join.seeds:
+        with suppress(SiftcastError, OSError, UnicodeError):  # what is wrong with a seed was said at the beginning
+            invitation = await _ask(file, line, identity, seed)
+            if join is not None:
+                _check(file, join, invitation, seed, identity)
+            found.append(Invited(invitation, seed))
+    return found
+
+
 async def _ask(file: ConfigurationFile, line: Line, identity: NodeId, seed: str) -> Invitation:
     name = file.configuration.node.name
     hello = Hello(VERSION, "joiner", name, line.token, oldest=OLDEST["joiner"], identity=identity)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -27,6 +27,7 @@ from siftcast.model import Event, Filter, Schema
 from siftcast.overlays.contract import (
     NOTHING,
     ApplyRequested,
+    ContactsFound,
     Effects,
     InputSetAside,
     LeaveRequested,
@@ -189,6 +190,14 @@ class Life:
         book.take_list(overlay.names, overlay.addresses)
         return overlay
 
+    def meet(self, seeds: Sequence[Invited]) -> None:
+        """Seeds have answered through which the node may enter its network, too."""
+        for invitation, address in ((each.invitation, each.seed) for each in seeds):
+            known = invitation.identity in self._lasting.book
+            entry = Introduction(invitation.identity, invitation.name, address)
+            self._lasting.book.learn(entry, is_its_own=not known)
+        self.tell(ContactsFound(tuple(each.invitation.identity for each in seeds)))
+
     def open(self) -> None:
         """Gives the protocol what was kept."""
         clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
@@ -328,6 +337,8 @@ class Life:
                 return
             effects = self.tell(PeerGone(node))
             self.peers.forget(node)
+            if not self.overlay.is_planned:  # where there is a plan, it says who is gone
+                self.peers.declare_gone((node,))
             reports = [{"what": each.what, **each.facts} for each in effects if isinstance(each, Report)]
             connection.send(Description(request, {"reports": reports}))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from siftcast.overlays.contract import NodeId
-from siftcast.runtimes.live.errors import NetworkMismatch
+from siftcast.runtimes.live.errors import NetworkMismatch, Refused
 from siftcast.runtimes.live.node.address_book import AddressBook, is_sound
 from siftcast.runtimes.live.node.layout import Overlay
 from siftcast.runtimes.live.wire.frames import OLDEST, VERSION, Hello
@@ -57,8 +57,9 @@ class Meeting:
         return known
 
     def invitation(self, hello: Hello, heartbeat_ms: float) -> Invitation:
-        """What a node that wants to join must know; raises NetworkMismatch if it cannot."""
+        """What a node that wants to join must know; raises NetworkMismatch or Refused if it cannot."""
         overlay = self._overlay
+        self._check_place(hello)
         self._check_name(hello)
         terms, version = overlay.terms, min(VERSION, hello.version)
         return Invitation(
@@ -67,7 +68,7 @@ class Meeting:
         )  # fmt: skip
 
     def check(self, hello: Hello) -> None:
-        """Raises NetworkMismatch unless the other node means this node of this network, and is to talk with it."""
+        """Raises NetworkMismatch or Refused unless the other node means this one, and has a place in its network."""
         name, own = hello.name, self.name
         if not self._is_of_this_network(hello):
             raise NetworkMismatch(
@@ -79,7 +80,12 @@ class Meeting:
                 f"this is node '{own}', not '{hello.called}'; are two addresses exchanged in [[overlay.nodes]] of "
                 f"'{name}'?"
             )
+        self._check_place(hello)
         self._check_name(hello)
+
+    def _check_place(self, hello: Hello) -> None:
+        if hello.identity in self._book.gone:
+            raise Refused(f"node '{hello.name}' was declared gone; begin with an empty data folder, as another node")
 
     def _check_name(self, hello: Hello) -> None:
         name, own = hello.name, self.name

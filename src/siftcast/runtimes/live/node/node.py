@@ -30,7 +30,7 @@ from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
 from siftcast.runtimes.live.node.greeting import Greeting
 from siftcast.runtimes.live.node.identity import identity_of, keep_identity, kept_identity
-from siftcast.runtimes.live.node.joining import Invited, ask_to_join, invited_file, kept_invitation
+from siftcast.runtimes.live.node.joining import Invited, ask_again, ask_to_join, invited_file, kept_invitation
 from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
@@ -44,6 +44,7 @@ from siftcast.runtimes.live.wire.frames import Failure, Hello
 _FAREWELL_S = 1.0
 _LOOK_S = 0.02
 _SAY_S = 10.0
+_ASK_AGAIN_S = 5.0
 _AGAIN_MIN_S, _AGAIN_MAX_S = 0.05, 30.0
 _CALM_S = 60.0
 """A node that has run for so long begins again soon after a defect; one that has not waits twice as long as before."""
@@ -106,6 +107,7 @@ class Node:
             on_leave=self._leave,
         )
         self._placing: asyncio.Task[None] | None = None
+        self._seeking: asyncio.Task[None] | None = None
         self.placed: asyncio.Future[None] = self._loop.create_future()
         """Done once the node has its part in the network; one that joins has not at first."""
         self.left: asyncio.Future[None] = self._loop.create_future()
@@ -142,6 +144,16 @@ class Node:
             self._say_ready()
         else:
             self._placing = self._loop.create_task(self._await_place())
+        if self.configuration.join is not None:
+            self._seeking = self._loop.create_task(self._ask_seeds())
+
+    async def _ask_seeds(self) -> None:
+        """Asks the seeds again as long as the node is outside: the one that let it in may be down by now."""
+        while not (self.life.is_ready and self.life.overlay.is_planned):
+            await asyncio.sleep(_ASK_AGAIN_S)
+            is_outside = not self.life.is_ready or not self.life.peers.connected
+            if is_outside and (found := await ask_again(self._file, self._line, self._lasting.identity)):
+                self.life.meet(found)
 
     async def _await_place(self) -> None:
         """Says when the node is ready, and now and then whom it asks in vain."""
@@ -176,7 +188,7 @@ class Node:
         if self._stopped:
             return
         self._stopped = True
-        for task in (self._placing, self._restart):
+        for task in (self._placing, self._seeking, self._restart):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

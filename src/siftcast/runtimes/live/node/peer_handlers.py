@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from siftcast.overlays.contract import NodeId
@@ -9,7 +10,7 @@ from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.node.echoes import Echoes
 from siftcast.runtimes.live.wire.connection import Connection, Handler
 from siftcast.runtimes.live.wire.frames import Failure, Frame, Heartbeat
-from siftcast.runtimes.live.wire.node_frames import Farewell, PeerAnswer, PeerMessage, PeerQuestion, Unneeded
+from siftcast.runtimes.live.wire.node_frames import Farewell, Forgotten, PeerAnswer, PeerMessage, PeerQuestion, Unneeded
 
 
 class Hearing(Protocol):
@@ -28,6 +29,8 @@ class Hearing(Protocol):
     def unneeded(self, number: NodeId) -> None: ...
 
     def gone(self, number: NodeId) -> None: ...
+
+    def declare_gone(self, numbers: Iterable[NodeId]) -> None: ...
 
     def lost(self, connection: Connection, number: NodeId, reason: str) -> None: ...
 
@@ -60,6 +63,8 @@ class PeerHandler:
             self._peers.unneeded(self._number)
         elif isinstance(frame, Farewell):
             self._peers.gone(self._number)
+        elif isinstance(frame, Forgotten):
+            self._peers.declare_gone(frame.identities)
         elif isinstance(frame, Failure):
             self._connection.close(f"{frame.message} ({frame.code})")
         else:

@@ -20,7 +20,7 @@ connection is cut and made again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 import msgspec
@@ -55,6 +55,7 @@ from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import Frame, Hello, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
     Farewell,
+    Forgotten,
     PeerAnswer,
     PeerMessage,
     PeerQuestion,
@@ -338,6 +339,8 @@ class Peers:
         for frame in self._waiting.take(number):
             connection.send_bytes(frame)
             self.sent += 1
+        if gone := self._book.gone:
+            connection.send(Forgotten(gone))
         self.echoes.joined(number, connection)
         self._lost.discard(number)
         self._soundings.joined(number)
@@ -380,6 +383,16 @@ class Peers:
         self._log.info("peer gone", peer=self._book.name(number))
         self.forget(number)
         self._tell(PeerGone(number))
+
+    def declare_gone(self, numbers: Iterable[NodeId]) -> None:
+        """Somebody has declared nodes gone: they are turned away, here and by all others that hear of it."""
+        fresh = self._book.declare_gone(number for number in numbers if number != self._node)
+        for number in fresh:
+            if number in self._book or number in self.connected:
+                self.forget(number)
+                self._tell(PeerGone(number))
+        for number in self.connected if fresh else ():
+            self.send_frame(number, Forgotten(fresh))
 
     def name_of(self, number: NodeId) -> str:
         """What a node is called."""

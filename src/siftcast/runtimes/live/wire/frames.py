@@ -36,6 +36,7 @@ from siftcast.runtimes.live.wire.frame import Question as Question
 from siftcast.runtimes.live.wire.framing import HEADER_BYTES, difference_of, framed, header_number
 from siftcast.runtimes.live.wire.node_frames import (
     Farewell,
+    Forgotten,
     Invitation,
     PeerAnswer,
     PeerMessage,
@@ -303,6 +304,7 @@ AnyFrame = (
     | PeerAnswer
     | Invitation
     | Farewell
+    | Forgotten
     | Unneeded
     | Operate
 )

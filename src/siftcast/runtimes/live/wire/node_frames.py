@@ -8,6 +8,7 @@
       │ ◀─────────── PeerMessage ──▶ │ ◀──────────── PeerMessage ─▶│   introducing whom it names
       │ ── Unneeded ───────────────▶ │                             │   a connection that nobody watches ends
       │ ── Farewell ───────────────▶ │                             │   it has left for good
+      │                              │ ── Forgotten ─────────────▶ │   who will not come back, and is turned away
 
 A `PeerMessage` without introductions is put together from parts (`peer_message_frame`), because events travel in it.
 """
@@ -77,6 +78,12 @@ class Invitation(Frame, frozen=True, gc=False, tag=33):
 
 class Farewell(Frame, frozen=True, gc=False, tag=34):
     """The node has left the network for good."""
+
+
+class Forgotten(Frame, frozen=True, gc=False, tag=37):
+    """These nodes were declared gone, in a network without a plan; whoever did not know it passes it on."""
+
+    identities: tuple[int, ...]
 
 
 class Unneeded(Frame, frozen=True, gc=False, tag=35):
