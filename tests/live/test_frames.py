@@ -78,6 +78,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         node_frames.PeerMessage(raw, introduced),
         node_frames.Invitation(VERSION, "net", "digest", "gossip", {"a": 1}, None, True, 33, "seed", 5_000.0),
         node_frames.Farewell(),
+        node_frames.Forgotten((35, 36)),
         node_frames.Unneeded(),
         frames.Operate(34, "forget", "n1"),
     ]
