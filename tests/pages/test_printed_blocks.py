@@ -41,6 +41,7 @@ SHELL_WORDS = {"cat", "cd", "echo", "git", "head", "pip", "spark-submit", "venv-
 RUN = {  # pages whose commands are run, but for blocks that begin so: endless, long, or beyond the folder of the test
     "README.md": ("make ",),
     "docs/command-line.md": ("siftcast serve", "siftcast reproduce", "siftcast completion"),
+    "docs/ring-planning.md": ("siftcast plan ring --from",),
     "docs/simulation.md": (),
     "docs/workloads.md": (),
 }
