@@ -13,6 +13,11 @@ from siftcast.space.hash_axis import HashAxis
 from siftcast.space.ring_plan import Circle, RingPlan
 
 RANGE, HASH, NO_RENDEZVOUS = "range", "hash", "none"
+PLANNED = frozenset({
+    "clusters", "replicas", "parts", "span_parts", "rendezvous", "visit", "key", "zones", "cuts", "zone_parts",
+    "cluster_weights", "node_weights",
+})  # fmt: skip
+"""The options of the scheme `rendezvous` that a proposal decides, whether it has a word about them or not."""
 _MIB = 2.0**20
 
 

@@ -56,6 +56,21 @@ def test_a_ring_is_proposed_and_written(run, log, tmp_path):
     assert sum(json.loads(options["cluster_weights"])) > 2 * options["clusters"]
 
 
+def test_options_that_a_plan_does_not_decide_are_kept(run, log, tmp_path):
+    table = '[overlay]\nscheme = "rendezvous"\n[overlay.options]\ndelivery = "tree"\nretry_ms = 50.0\nparts = 3\n'
+    (tmp_path / "n0.toml").write_text(table)
+    assert run(*log, *FAST, "--keep", "n0.toml", "--output", "new.toml").status == 0
+    options = tomllib.loads((tmp_path / "new.toml").read_text())["overlay"]["options"]
+    assert (options["delivery"], options["retry_ms"], options["parts"]) == ("tree", 50.0, 1)
+    for text, words in (
+        (table.replace("rendezvous", "kyra"), "its nodes run 'kyra'"),
+        (table.replace("delivery", "trees"), "has no option 'trees'"),
+        ("[", "is not TOML"),
+    ):
+        (tmp_path / "n0.toml").write_text(text)
+        assert words in run(*log, *FAST, "--keep", "n0.toml").err
+
+
 def test_predictions_are_also_json(run, log):
     found = run(*log, *FAST, "--json", "--time", "at", "--nodes", 5).json
     assert found["nodes"] == sum(cluster["nodes"] for cluster in found["clusters"]) == 5

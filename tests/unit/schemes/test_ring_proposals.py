@@ -1,5 +1,6 @@
 """What `siftcast plan ring` proposes is what the scheme `rendezvous` lays out from its options."""
 
+from dataclasses import asdict
 from random import Random
 
 import numpy as np
@@ -9,7 +10,7 @@ from siftcast import Filter
 from siftcast.model.values import Kind
 from siftcast.planning.ring_costs import MatchTimes, NodeCosts
 from siftcast.planning.ring_planning import plan_ring
-from siftcast.planning.ring_proposal import RingBounds
+from siftcast.planning.ring_proposal import PLANNED, RingBounds
 from siftcast.schemes import Ground, scheme
 
 COSTS = NodeCosts(MatchTimes((100, 100_000), (0.05, 1.2)))
@@ -42,6 +43,7 @@ def test_the_scheme_lays_out_what_was_proposed(filters, bounds, rendezvous):
     found = plan_ring(filters, events, bounds, COSTS, rendezvous=rendezvous)
     chosen = scheme("rendezvous")
     ground = Ground(lambda: np.zeros((found.nodes, found.nodes)), np.random.default_rng(1), places=found.nodes)
+    assert found.options().keys() <= PLANNED <= asdict(chosen.options).keys()
     (circle,) = chosen.plan(ground, chosen.configure(found.options())).ring.circles
     assert circle.clusters == found.circle.clusters
     assert circle.starts == found.circle.starts

@@ -42,6 +42,7 @@ def ring(
     handling_ms: float = 0.1,
     match_ms: str | None = None,
     output: Path | None = None,
+    keep: Path | None = None,
     schema: TypesFile = None,
     token: str | None = None,
     authorities: Authorities = None,
@@ -100,15 +101,19 @@ def ring(
         Times of matching instead of measured ones, as in 1000:0.02,100000:0.9: subscriptions and milliseconds.
     output
         Where to write the plan, for siftcast network apply.
+    keep
+        The configuration of a node: what its [overlay.options] say and a plan does not decide, such as delivery, is
+        written with the plan. Without it those options are as by default once the plan is applied.
     token
         Says who asks; its principal needs see = true. SIFTCAST_TOKEN in the environment does too.
     """
-    from siftcast.interfaces.cli.plan_report import configuration_of, show_proposal, summary_of
+    from siftcast.interfaces.cli.plan_report import configuration_of, kept_options, show_proposal, summary_of
     from siftcast.interfaces.cli.plan_run import RingRequest, propose
     from siftcast.planning.ring_proposal import RingBounds
 
     if output is not None and output.is_dir():
         raise DataError(f"{output}: is a folder; name a file, as in new.toml")
+    kept = {} if keep is None else kept_options(keep)
     bounds = RingBounds(
         expected or 0,
         parse_size(memory),
@@ -138,7 +143,7 @@ def ring(
     )
     proposed = propose(request, progress=not (quiet or json))
     if output is not None:
-        output.write_text(configuration_of(proposed), encoding="utf-8")
+        output.write_text(configuration_of(proposed, kept), encoding="utf-8")
     if json:
         out().print(Text(summary_of(proposed)), soft_wrap=True)
     elif not quiet:

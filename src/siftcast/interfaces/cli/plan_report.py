@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from rich.text import Text
 
 from siftcast.interfaces.cli.plan_run import Proposed
 from siftcast.interfaces.cli.terminal import err, facts, out
+from siftcast.model import DataError
+from siftcast.planning.ring_proposal import PLANNED
+from siftcast.schemes import scheme
 
 _RULER = "─" * 24
 
@@ -77,15 +81,32 @@ def summary_of(proposed: Proposed) -> str:
     return json.dumps(summary)
 
 
-def configuration_of(proposed: Proposed) -> str:
-    """The file for `siftcast network apply`: the predictions as comments, and the [overlay] table."""
+def configuration_of(proposed: Proposed, kept: Mapping[str, object]) -> str:
+    """The file for `siftcast network apply`: the predictions as comments, and the [overlay] table.
+
+    `kept` are options of the network that a plan does not decide. They stand here too, because options that a new
+    configuration leaves out are as by default from then on.
+    """
     lines = [f"# {name}: {value}" for name, value in proposed.ring.facts().items()]
     lines += ["", "[overlay]", 'scheme = "rendezvous"', "", "[overlay.options]"]
-    lines += [f"{name} = {_toml(value)}" for name, value in proposed.ring.options().items()]
+    lines += [f"{name} = {_toml(value)}" for name, value in {**kept, **proposed.ring.options()}.items()]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: int | str | bool) -> str:
+def kept_options(path: Path) -> dict[str, object]:
+    """What the configuration of a node says about its ring, but for what a plan decides; raises DataError."""
+    try:
+        overlay = tomllib.loads(path.read_text(encoding="utf-8")).get("overlay", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: is not TOML: {error}") from None
+    if overlay.get("scheme", "rendezvous") != "rendezvous":
+        raise DataError(f"{path}: its nodes run '{overlay['scheme']}'; a ring is planned for 'rendezvous'")
+    found = {name: value for name, value in overlay.get("options", {}).items() if name not in PLANNED}
+    scheme("rendezvous").configure(found)  # what it does not know is refused here and not by the network
+    return found
+
+
+def _toml(value: object) -> str:
     """A value as TOML writes it; a list in a text without a second layer of escapes, where that can be."""
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
