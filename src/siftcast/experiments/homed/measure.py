@@ -9,8 +9,11 @@ import numpy as np
 
 from siftcast.experiments.homed.covering import measure_covering
 from siftcast.experiments.homed.example import follow_example
+from siftcast.experiments.homed.growth import measure_growth
 from siftcast.experiments.homed.pitfalls import draw_cast, measure_printed
-from siftcast.experiments.homed.setup import Configuration
+from siftcast.experiments.homed.recovery import measure_recovery
+from siftcast.experiments.homed.setup import SLOW_BEATS, Configuration
+from siftcast.experiments.homed.variants import measure_variant
 
 Found = dict[str, Any]
 
@@ -20,25 +23,38 @@ def run(configuration: Configuration) -> Found:
     return PARTS[configuration["part"]](configuration)
 
 
-def _example(configuration: Configuration) -> Found:
+def _example(asked: Configuration) -> Found:
     return follow_example()
 
 
-def _covering(configuration: Configuration) -> Found:
-    return measure_covering(configuration["pairs"], configuration["seed"])
+def _covering(asked: Configuration) -> Found:
+    return measure_covering(asked["pairs"], asked["seed"])
 
 
-def _printed(configuration: Configuration) -> Found:
-    seed = configuration["seed"]
-    cast = draw_cast(
-        configuration["identifiers"], configuration["bits"], configuration["nodes"], configuration["samples"], seed
-    )
-    cube = f"{configuration['identifiers']}, {configuration['bits']} bits, {configuration['nodes']:,} nodes"
-    return {"cube": cube, **measure_printed(cast, np.random.default_rng([seed, 2]))}
+def _printed(asked: Configuration) -> Found:
+    cast = draw_cast(asked["identifiers"], asked["bits"], asked["nodes"], asked["samples"], asked["seed"])
+    cube = f"{asked['identifiers']}, {asked['bits']} bits, {asked['nodes']:,} nodes"
+    return {"cube": cube, **measure_printed(cast, np.random.default_rng([asked["seed"], 2]))}
+
+
+def _growth(asked: Configuration) -> Found:
+    workload, nodes, seed = asked["workload"], asked["nodes"], asked["seed"]
+    return measure_growth(workload, nodes, seed, SLOW_BEATS, asked["probes"], asked["events"])
+
+
+def _recovery(asked: Configuration) -> Found:
+    return measure_recovery(asked["workload"], asked["nodes"], asked["seed"], asked["crashes"], asked["events"])
+
+
+def _variant(asked: Configuration) -> Found:
+    return measure_variant(asked["variant"], asked["nodes"], asked["seed"], asked["events"])
 
 
 PARTS: dict[str, Callable[[Configuration], Found]] = {
     "example": _example,
     "covering": _covering,
     "printed": _printed,
+    "growth": _growth,
+    "recovery": _recovery,
+    "variants": _variant,
 }
