@@ -11,7 +11,7 @@ from siftcast.overlays.durability.contract import DurableSubscribeRequested, Que
 from siftcast.overlays.tables import matcher_tables
 from siftcast.planning import cell_loads, plan_kyra
 from siftcast.runtimes.sim import DurableClient, Faults, Simulation, UniformNetwork
-from siftcast.schemes import scheme
+from siftcast.schemes import Ground, scheme
 from siftcast.schemes.tree_plan import TreePlan
 from siftcast.space import ContentSpace, Tree
 
@@ -27,6 +27,8 @@ SCHEMES = {
     "match-early": {},
     "kyra": {},
     "kyra with rings": {"clique_delivery": "ring"},
+    "rendezvous": {"parts": 2, "retry_ms": 300.0},
+    "rendezvous with walks": {"replicas": 1, "parts": 3, "visit": "walk", "delivery": "tree", "retry_ms": 300.0},
 }
 START_MS = 3_000.0
 """When the first events are published; subscriptions are known everywhere by then, also over rough links."""
@@ -57,8 +59,8 @@ def build(name, seed, *, nodes=6, faults=ROUGH, settings=SETTINGS, refuse=0.1, h
     random = np.random.default_rng(seed)
     tree = Tree(range(nodes), [(int(random.integers(0, node)), node) for node in range(1, nodes)])
     chosen = scheme(name.partition(" ")[0])
-    plan = kyra_plan(nodes) if chosen.name == "kyra" else TreePlan(tree)
-    make = chosen.nodes(plan, chosen.configure(SCHEMES[name]), matcher_tables("brute_force"))
+    options = chosen.configure(SCHEMES[name])
+    make = chosen.nodes(plan_of(chosen, options, tree), options, matcher_tables("brute_force"))
     simulation = Simulation(
         tree.nodes, lambda node: Durable(node, make(node), settings), UniformNetwork(3.0), seed=seed, faults=faults
     )
@@ -72,6 +74,17 @@ def build(name, seed, *, nodes=6, faults=ROUGH, settings=SETTINGS, refuse=0.1, h
         client = DurableClient(id, window=4, refuse=refuse, random=np.random.default_rng((seed, number)))
         simulation.serve(node, client, at_ms=50)
     return network
+
+
+def plan_of(chosen, options, tree):
+    if chosen.name == "kyra":
+        return kyra_plan(len(tree))
+    if chosen.name != "rendezvous":
+        return TreePlan(tree)
+    ground = Ground(
+        np.ones((len(tree), len(tree))) - np.eye(len(tree)), np.random.default_rng(0), schema=SPACE.schema, tree=tree
+    )
+    return chosen.plan(ground, options)
 
 
 def kyra_plan(nodes):

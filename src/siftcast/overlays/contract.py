@@ -200,6 +200,12 @@ class ContactsFound(Stimulus, frozen=True, gc=False):
     nodes: tuple[NodeId, ...]
 
 
+class PeerResumed(Stimulus, frozen=True, gc=False):
+    """A node that was lost can be reached again, and both ends still have what they had: they are durable."""
+
+    peer: NodeId
+
+
 class PeerGone(Stimulus, frozen=True, gc=False):
     """A node has left in peace or was declared gone: it does not come back, and what waits for it goes elsewhere.
 

@@ -26,7 +26,7 @@ and a higher limit at one of the nodes lets them go on.
 from __future__ import annotations
 
 from siftcast.model import Event, EventError
-from siftcast.overlays.contract import NodeId
+from siftcast.overlays.contract import Effect, NodeId, Report
 from siftcast.overlays.durability.order import Landings
 from siftcast.overlays.durability.queues import Queues
 from siftcast.overlays.durability.relaying import Relaying
@@ -45,6 +45,7 @@ class Capacity:
         self._relaying = relaying
         self._bytes_max = settings.kept_bytes_max
         self._waiting_max = settings.waiting_max
+        self._missed = 0
 
     @property
     def kept_bytes(self) -> int:
@@ -62,6 +63,13 @@ class Capacity:
                 f"for them, durable subscriptions are ended, or nodes out of reach come back{self._about_the_dead()}"
             )
         return ""
+
+    def miss(self, reason: str) -> list[Effect]:
+        """Counts an ephemeral event of another node that durable subscriptions do not get; reports now and then."""
+        self._missed += 1
+        if self._missed & (self._missed - 1):  # all but the 1st, 2nd, 4th, 8th … time
+            return []
+        return [Report("ephemeral events were not kept", {"events": self._missed, "why": reason})]
 
     def _about_the_dead(self) -> str:
         """What to do about dead letters, which no reader acknowledges and no time takes away; empty without any."""

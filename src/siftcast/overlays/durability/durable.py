@@ -31,6 +31,7 @@ from siftcast.overlays.contract import (
     PeerFound,
     PeerGone,
     PeerLost,
+    PeerResumed,
     Persist,
     PersistAll,
     Persisted,
@@ -147,8 +148,6 @@ class Durable(Protocol):
         )
         self._capacity = Capacity(self._queues, self._landings, self._relaying, settings)
         self._held_back = HeldBack(self._relaying, self._capacity, roster, self._now_out.append)
-        self._missed = 0
-        """How many ephemeral events of other nodes durable subscriptions did not get, for want of room."""
         self._watchdog = Watchdog(self._relaying, self._landings, self._ledger, roster, settings.stall_ms)
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
@@ -215,6 +214,8 @@ class Durable(Protocol):
                 if not self._relaying.link(peer).told:  # a neighbour that is new to this node
                     self._relaying.note_told(peer)
                     self._introduce(peer, now)
+                else:
+                    self._run(PeerResumed(peer), now)
                 self._relaying.greet(peer)
             case PeerGone():
                 self._give_up(stimulus, now)
@@ -542,9 +543,7 @@ class Durable(Protocol):
         if own:
             self._now_out.append(Refuse(event.id, f"durable subscriptions did not get it: {reason}"))
             return
-        self._missed += 1
-        if self._missed & (self._missed - 1) == 0:  # the 1st, 2nd, 4th, 8th … time
-            self._now_out.append(Report("ephemeral events were not kept", {"events": self._missed, "why": reason}))
+        self._now_out += self._capacity.miss(reason)
 
     def _queue(self, event: Event, names: list[str], now: float) -> None:
         try:

@@ -57,10 +57,6 @@ class Finder(ABC):
         """An event has arrived here for which a keeper wants a receipt."""
         return []
 
-    def way_of(self, event: Event) -> str | None:
-        """A name for the matchers that an event meets, where they differ between events of one node."""
-        return None
-
     @property
     def is_settled(self) -> bool:
         """Whether nothing waits for an answer that can come."""

@@ -5,8 +5,9 @@
                        └▶ InquireAgain to another matcher
 
 A matcher is drawn at random from those of a cluster that can be reached and have not said that they are busy; where
-nobody can be reached the search waits until somebody can. So with two replicas one may be killed at any time: what was
-asked of it is asked of the other, and receivers drop what comes twice.
+nobody can be reached one is asked all the same, for a durable node keeps what waits for it, and whoever can be reached
+first is asked, too. So with two replicas one may be killed at any time: what was asked of it is asked of the other, and
+receivers drop what comes twice.
 """
 
 from __future__ import annotations
@@ -56,26 +57,20 @@ class Inquiries:
     @property
     def is_settled(self) -> bool:
         """Whether all that is open waits for clusters of which nobody can be reached."""
-        return all(not self._reachable(cluster) for each in self._open.values() for cluster in each.waiting)
+        return all(
+            self._lost.issuperset(self._clusters[cluster]) for each in self._open.values() for cluster in each.waiting
+        )
 
     # -- whom to ask -------------------------------------------------------------------------------------
 
-    def choose(self, cluster: int, but: NodeId | None = None) -> NodeId | None:
-        """A matcher of a cluster, another one than `but` if there is one; None if none can be reached."""
-        reachable = self._reachable(cluster)
-        for rejected in (self._busy | {but}, {but}, set()):
-            able = [node for node in reachable if node not in rejected]
+    def choose(self, cluster: int, but: NodeId | None = None) -> NodeId:
+        """A matcher of a cluster: one that can be reached and is not busy, and another one than `but`, if there is."""
+        matchers = self._clusters[cluster]
+        for rejected in (self._lost | self._busy | {but}, self._lost | {but}, self._lost):
+            able = [node for node in matchers if node not in rejected]
             if able:
                 return self._rng.choice(able) if len(able) > 1 else able[0]
-        return None
-
-    def anybody(self, cluster: int) -> NodeId:
-        """A matcher of a cluster, whether or not it can be reached, for those who ask once and never again."""
-        chosen = self.choose(cluster)
-        return self._rng.choice(self._clusters[cluster]) if chosen is None else chosen
-
-    def _reachable(self, cluster: int) -> list[NodeId]:
-        return [node for node in self._clusters[cluster] if node not in self._lost]
+        return self._rng.choice(matchers)
 
     # -- searches ----------------------------------------------------------------------------------------
 
@@ -90,15 +85,11 @@ class Inquiries:
         return self._ask(inquiry, visits)
 
     def _set_out(self, inquiry: Inquiry) -> list[tuple[NodeId, Inquire]]:
-        """One message through all clusters; those of which nobody can be reached are left out of it for now."""
+        """One message through all clusters."""
         way: list[Visit] = []
         for cluster, labels in inquiry.waiting.items():
-            matcher = self.choose(cluster)
-            if matcher is not None:
-                inquiry.asked[cluster] = matcher
-                way.append((cluster, matcher, labels))
-        if not way:
-            return []
+            matcher = inquiry.asked[cluster] = self.choose(cluster)
+            way.append((cluster, matcher, labels))
         cluster, matcher, labels = way[0]
         return [(matcher, Inquire(inquiry.event, self._node, inquiry.number, cluster, labels, tuple(way[1:])))]
 
@@ -106,11 +97,7 @@ class Inquiries:
         asked: list[tuple[NodeId, Inquire]] = []
         kind = InquireAgain if again else Inquire
         for cluster in clusters:
-            matcher = self.choose(cluster, inquiry.asked.get(cluster))
-            if matcher is None:
-                inquiry.asked.pop(cluster, None)
-                continue
-            inquiry.asked[cluster] = matcher
+            matcher = inquiry.asked[cluster] = self.choose(cluster, inquiry.asked.get(cluster))
             labels = inquiry.waiting[cluster]
             asked.append((matcher, kind(inquiry.event, self._node, inquiry.number, cluster, labels)))
         return asked
@@ -126,11 +113,6 @@ class Inquiries:
         del self._open[number]
         return inquiry
 
-    def way_of(self, number: int) -> str | None:
-        """The matchers that a search was given, in words."""
-        inquiry = self._open.get(number)
-        return None if inquiry is None else ".".join(map(str, sorted(inquiry.asked.values())))
-
     # -- what goes wrong -----------------------------------------------------------------------------------
 
     def note_busy(self, matcher: NodeId, number: int, cluster: int) -> list[tuple[NodeId, Inquire]]:
@@ -139,7 +121,7 @@ class Inquiries:
         inquiry = self._open.get(number)
         if inquiry is None or inquiry.asked.get(cluster) != matcher or cluster not in inquiry.waiting:
             return []
-        if self.choose(cluster, matcher) in (None, matcher):
+        if self._lost.union((matcher,)).issuperset(self._clusters[cluster]):
             return []
         return self._ask(inquiry, (cluster,), again=True)
 
@@ -148,7 +130,7 @@ class Inquiries:
         self._busy.discard(matcher)
 
     def lose(self, node: NodeId) -> list[tuple[NodeId, Inquire]]:
-        """A node cannot be reached: what it was asked is asked of others."""
+        """A node cannot be reached: what it was asked is asked of others, where there are any."""
         self._lost.add(node)
         return self._again(
             (inquiry, [cluster for cluster, matcher in inquiry.asked.items() if matcher == node])
@@ -156,10 +138,10 @@ class Inquiries:
         )
 
     def recover(self, node: NodeId) -> list[tuple[NodeId, Inquire]]:
-        """A node can be reached again: what waited for its clusters is asked of it."""
+        """A node can be reached again: what waits for others of its clusters, who cannot, is asked of it."""
         self._lost.discard(node)
         return self._again(
-            (inquiry, [cluster for cluster in inquiry.waiting if cluster not in inquiry.asked])
+            (inquiry, [cluster for cluster, asked in inquiry.asked.items() if asked in self._lost])
             for inquiry in self._open.values()
         )
 
@@ -178,5 +160,10 @@ class Inquiries:
     def _again(self, concerned: Iterable[tuple[Inquiry, list[int]]]) -> list[tuple[NodeId, Inquire]]:
         asked: list[tuple[NodeId, Inquire]] = []
         for inquiry, clusters in list(concerned):
-            asked += self._ask(inquiry, [cluster for cluster in clusters if cluster in inquiry.waiting], again=True)
+            able = [
+                cluster
+                for cluster in clusters
+                if cluster in inquiry.waiting and not self._lost.issuperset(self._clusters[cluster])
+            ]
+            asked += self._ask(inquiry, able, again=True)
         return asked

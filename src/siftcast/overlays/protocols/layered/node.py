@@ -135,9 +135,6 @@ class Layered(Protocol):
     def is_settled(self) -> bool:
         return self._finder.is_settled
 
-    def way_of(self, event: Event) -> str | None:
-        return self._finder.way_of(event)
-
     def state(self) -> Mapping[str, Any]:
         return {**self._finder.state(), "local": len(self._own)}
 

@@ -16,7 +16,10 @@ What is confirmed:
     received   … and until those whom they found have it; a matcher may be killed at any time, and nothing is missed
 
 A matcher that is afresh answers "busy" until it has caught up (`keeper`); it matches with what it has meanwhile, and
-once more when it knows all. So a destination may be named several times for one search; `Layered` remembers searches.
+once more when it knows all. So a destination may be named several times for a search; `Layered` remembers searches.
+
+Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if one
+of them fails. Whoever needs an order numbers the events.
 
 Rejected: one random matcher that broadcasts a subscription in its cluster, as printed: the same number of messages, and
 whoever was sent a subscription is then told by two nodes what to keep. Cost: a subscription, R messages for each of its
@@ -39,6 +42,7 @@ from siftcast.overlays.contract import (
     PeerFound,
     PeerGone,
     PeerLost,
+    PeerResumed,
     Refuse,
     SendMessage,
     SetTimer,
@@ -135,7 +139,6 @@ class Rendezvous(Finder):
         self._answers: dict[NodeId, list[Answer]] = {}
         self._receipts: dict[NodeId, list[Search]] = {}
         self._batching = self._retrying = False
-        self._last_way: tuple[str, str | None] = "", None
 
     # -- subscriptions: the subscriber's node --------------------------------------------------------------
 
@@ -209,7 +212,6 @@ class Rendezvous(Finder):
         if self._settings.confirm == NONE:
             return self._ask_once(event, visits)
         asked = self._inquiries.begin(event, self._number, visits, now)
-        self._last_way = event.id, self._inquiries.way_of(self._number)
         effects = self._inquire(asked)
         if not self._retrying:
             self._retrying = True
@@ -217,8 +219,7 @@ class Rendezvous(Finder):
         return effects
 
     def _ask_once(self, event: Event, visits: Mapping[int, tuple[int, ...]]) -> list[Effect]:
-        way = [(cluster, self._inquiries.anybody(cluster), labels) for cluster, labels in visits.items()]
-        self._last_way = event.id, ".".join(map(str, sorted(matcher for _, matcher, _ in way)))
+        way = [(cluster, self._inquiries.choose(cluster), labels) for cluster, labels in visits.items()]
         groups = [way] if self._settings.walk else [[visit] for visit in way]
         return self._inquire(
             [
@@ -367,7 +368,9 @@ class Rendezvous(Finder):
             case TimerFired(name):
                 return self._wake(name, now)
             case PeerFound(peer):
-                return self._meet_peer(peer)
+                return [*self._restate(peer), *self._reach(peer)]
+            case PeerResumed(peer):
+                return self._reach(peer)
             case PeerLost(peer) | PeerGone(peer):
                 self._lost.add(peer)
                 caught_up = self._keeper is not None and self._keeper.excuse((peer,))
@@ -400,18 +403,15 @@ class Rendezvous(Finder):
             return self._catch_up()
         return []
 
-    def _meet_peer(self, peer: NodeId) -> list[Effect]:
+    def _reach(self, peer: NodeId) -> list[Effect]:
+        """A node can be reached: it is asked what this one lacks, and what waits for it."""
         self._lost.discard(peer)
-        effects = self._restate(peer)
-        if self._keeper is not None and peer in self._keeper.missing:
-            effects.append(SendMessage(Ask(self._node), (peer,)))
-        return [*effects, *self._inquire(self._inquiries.recover(peer))]
+        asked = self._inquire(self._inquiries.recover(peer))
+        if self._keeper is None or peer not in self._keeper.missing:
+            return asked
+        return [SendMessage(Ask(self._node), (peer,)), *asked]
 
     # -- facts ---------------------------------------------------------------------------------------------
-
-    def way_of(self, event: Event) -> str | None:
-        """The matchers that were chosen for an event that was just published."""
-        return self._last_way[1] if self._last_way[0] == event.id else None
 
     @property
     def is_settled(self) -> bool:
