@@ -18,8 +18,8 @@ What is confirmed:
 A matcher that is afresh answers "busy" until it has caught up (`keeper`); it matches with what it has meanwhile, and
 once more when it knows all. So a destination may be named several times for a search; `Layered` remembers searches.
 
-Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if one
-of them fails. Whoever needs an order numbers the events.
+Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if
+one of them fails. Whoever needs an order numbers the events.
 
 Rejected: one random matcher that broadcasts a subscription in its cluster, as printed: the same number of messages, and
 whoever was sent a subscription is then told by two nodes what to keep. Cost: a subscription, R messages for each of its
