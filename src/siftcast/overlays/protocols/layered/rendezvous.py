@@ -139,6 +139,7 @@ class Rendezvous(Finder):
         self._answers: dict[NodeId, list[Answer]] = {}
         self._receipts: dict[NodeId, list[Search]] = {}
         self._batching = self._retrying = False
+        self._matched = 0
 
     # -- subscriptions: the subscriber's node --------------------------------------------------------------
 
@@ -256,6 +257,7 @@ class Rendezvous(Finder):
         search = inquire.origin, inquire.number
         found = tuple(node for node in self._keeper.match(inquire.event, inquire.labels) if node != inquire.origin)
         effects.append(Spent(len(inquire.labels)))
+        self._matched += 1
         if not self._keeper.has_caught_up:
             self._early[search, inquire.cluster] = inquire
             if self._settings.confirm != NONE and inquire.origin != self._node:
@@ -419,9 +421,9 @@ class Rendezvous(Finder):
         return caught_up and not self._batching and self._inquiries.is_settled
 
     def state(self) -> Mapping[str, Any]:
-        """`entries` is what it keeps as a matcher, `open` the searches that are not through."""
+        """`entries` is what it keeps as a matcher, `matched` how much it was asked; `open` are searches of its own."""
         kept = 0 if self._keeper is None else len(self._keeper)
-        return {"entries": kept, "open": len(self._inquiries), "caught_up": self.is_ready}
+        return {"entries": kept, "matched": self._matched, "open": len(self._inquiries), "caught_up": self.is_ready}
 
     @property
     def is_ready(self) -> bool:
