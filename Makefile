@@ -70,6 +70,7 @@ reproduce: setup  ## Regenerate the papers' experiments (resumes; ARGS=--quick f
 	$(BIN)/siftcast reproduce lookup-reuse $(ARGS)
 	$(BIN)/siftcast reproduce kyra $(ARGS)
 	$(BIN)/siftcast reproduce clustering $(ARGS)
+	$(BIN)/siftcast reproduce rendezvous $(ARGS)
 
 soak: setup  ## Run the tests with many random examples (takes long)
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -n auto $(ARGS)

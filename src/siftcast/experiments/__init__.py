@@ -43,5 +43,6 @@ STUDIES = {
     "kyra": _study("kyra", "Kyra", "3", ("K", 13)),
     "lookup-reuse": _study("lookup-reuse", "Lookup reuse", "1", ("L", 8)),
     "clustering": _study("clustering", "Subscription clustering", "2", ("C", 8)),
+    "rendezvous": _study("rendezvous", "Layers and the rendezvous ring", "1", ("R", 7)),
 }
 """Papers by name; loaded when asked for, as they import what draws figures."""

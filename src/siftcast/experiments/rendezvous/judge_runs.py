@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from siftcast.experiments.claims import Verdict, spread_of
+from siftcast.experiments.claims import Verdict
 from siftcast.experiments.rendezvous.profiles import APPLICATIONS, MEASURED, ROWS, found, profile_keys
 from siftcast.experiments.rendezvous.setup import DELIVERIES, LAYERED, MATCHINGS, MONOLITHIC
 from siftcast.experiments.table import Result, Table, mean
@@ -60,7 +60,8 @@ def judge_applications(table: Table) -> list[Verdict]:
         runs = {scheme: table("application", application=application, scheme=scheme) for scheme in schemes}
         if "rendezvous" not in runs:
             continue
-        verdicts += [_served(application, runs["rendezvous"]), _beside(application, runs)]
+        verdicts.append(_served(application, runs["rendezvous"]))
+        verdicts += [_under(application, scheme, each) for scheme, each in runs.items()]
     if verdicts:
         verdicts.append(_rows())
     return verdicts
@@ -84,26 +85,20 @@ def _served(application: str, runs: list[Result]) -> Verdict:
     )
 
 
-def _beside(application: str, runs: dict[str, list[Result]]) -> Verdict:
+def _under(application: str, scheme: str, runs: list[Result]) -> Verdict:
     kbps_max = APPLICATIONS[application].kbps_max
-    shown = []
-    for scheme, each in runs.items():
-        late = fmean(run["late"] / run["judged"] if run["judged"] else 0.0 for run in each)
-        wrong = sum(run["violations"] for run in each)
-        kbps = mean(each, "publisher_kbps")
-        shown.append(
-            f"{scheme}: {100 * late:.1f} % late, {mean(each, 'delay_ms', 'mean'):.1f} ms, "
-            f"{mean(each, 'messages'):.1f} messages an event, {mean(each, 'stress_max'):.2f} at the busiest server, "
-            f"{mean(each, 'control_during'):.1f} control, {mean(each, 'state_mean'):.0f} kept a server (at most "
-            f"{mean(each, 'state_max'):.0f}), {kbps:.2g} kbps a publisher"
-            + (" (too much)" if kbps_max is not None and kbps > kbps_max else "")
-            + (f", {wrong} wrong or missing" if wrong else "")
-        )
+    late = fmean(run["late"] / run["judged"] if run["judged"] else 0.0 for run in runs)
+    wrong, kbps = sum(run["violations"] for run in runs), mean(runs, "publisher_kbps")
     return Verdict.printed(
-        f"R6 {application}, beside",
-        "the same under other schemes",
-        "; ".join(shown),
-        f"means over {len(next(iter(runs.values())))} seeds",
+        f"R6 {application}, {scheme}",
+        "late; delay; messages an event and at the busiest server; control an event; kept a server; a publisher sends",
+        f"{100 * late:.1f} % late; {mean(runs, 'delay_ms', 'mean'):.1f} ms, 99 % {mean(runs, 'delay_ms', 'p99'):.1f}; "
+        f"{mean(runs, 'messages'):.1f} messages, {mean(runs, 'stress_max'):.2f} at the busiest; "
+        f"{mean(runs, 'control_during'):.1f} control; {mean(runs, 'state_mean'):.0f} kept, at most "
+        f"{mean(runs, 'state_max'):.0f}; {kbps:.2g} kbps"
+        + (" (too much)" if kbps_max is not None and kbps > kbps_max else "")
+        + (f"; {wrong} wrong or missing" if wrong else ""),
+        f"{len(runs)} seeds",
         "—" if kbps_max is None else f"{kbps_max:g} kbps a publisher",
     )
 
@@ -136,25 +131,25 @@ def _rows() -> Verdict:
 def judge_layers(table: Table) -> list[Verdict]:
     """R7."""
     verdicts = []
-    for interest in table.settings("layers", "interest") if table("layers") else []:
-        runs = {
-            scheme_name(scheme, options): table("layers", scheme=scheme, options=options, interest=interest)
-            for scheme, options in (*MONOLITHIC, *LAYERED)
-        }
-        verdicts.append(
-            Verdict.printed(
-                f"R7 {interest:.0%}",
-                f"messages, bytes and matches an event, and mean delay, at an interest of {interest:.0%}",
-                "; ".join(
-                    f"{name}: {mean(each, 'messages'):.1f}, {mean(each, 'event_bytes'):,.0f} B, "
-                    f"{mean(each, 'matches'):.1f}, {mean(each, 'delay_ms', 'mean'):.0f} ms"
-                    for name, each in runs.items()
-                    if each
-                ),
-                spread_of([run["messages"] for run in runs["filter-based"]]) + " messages (filter-based)",
-                "moderate",
+    interests = table.settings("layers", "interest") if table("layers") else []
+    for scheme, options in (*MONOLITHIC, *LAYERED):
+        runs = {interest: table("layers", scheme=scheme, options=options, interest=interest) for interest in interests}
+        shown = [
+            f"{interest:.0%}: {mean(each, 'messages'):.1f} messages, {mean(each, 'event_bytes'):,.0f} bytes, "
+            f"{mean(each, 'matches'):.1f} matches, {mean(each, 'delay_ms', 'mean'):.0f} ms"
+            for interest, each in runs.items()
+            if each
+        ]
+        if shown:
+            verdicts.append(
+                Verdict.printed(
+                    f"R7 {scheme_name(scheme, options)}",
+                    "an event's messages, bytes, matches and mean delay, by the share of servers that want it",
+                    "; ".join(shown),
+                    f"means over {max(len(each) for each in runs.values())} seeds",
+                    "costs of layering are moderate" if scheme == "layered" else "—",
+                )
             )
-        )
     return verdicts
 
 

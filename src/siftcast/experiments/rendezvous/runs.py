@@ -24,6 +24,7 @@ from siftcast.runtimes.sim.scenario_run import schedule, subscribe
 
 Found = dict[str, Any]
 _SENDS = ("sent", "multicast")
+_TAIL_MS = 1_000.0
 
 LAYERS = """
 title = "Layered and monolithic"
@@ -109,7 +110,7 @@ def run_scenario(file: ScenarioFile, seed: int) -> Found:
     simulation = run.simulation
     scales = weigh(simulation, MessageCodec(run.scheme.protocol.messages))
     subscribe(run)
-    told_bytes, begun = scales.control_bytes, simulation.now
+    begun = simulation.now
     waited = len(simulation.waits_ms) if isinstance(simulation, QueueingSimulation) else 0
     until = schedule(run)
     simulation.run(until)
@@ -118,6 +119,9 @@ def run_scenario(file: ScenarioFile, seed: int) -> Found:
     delays, stress = delays_ms(trace), node_stress(trace, servers)
     sent = read_columns(trace, _SENDS, control=True)
     carrying = sent.event >= 0
+    published = read_columns(trace, ("published",)).time_ms
+    # Peers that tick go on for ever, so what they say after the last event does not count.
+    meanwhile = (sent.time_ms > begun) & (sent.time_ms <= published.max(initial=begun) + _TAIL_MS)
     waits = np.array(simulation.waits_ms[waited:]) if isinstance(simulation, QueueingSimulation) else np.zeros(0)
     state = Spread.of(np.array(run.state_after_subscribing))
     return {
@@ -136,10 +140,9 @@ def run_scenario(file: ScenarioFile, seed: int) -> Found:
         "wait_ms_max": float(waits.max(initial=0.0)),
         "messages": int(carrying.sum()) / events,
         "control_before": int((~carrying & (sent.time_ms <= begun)).sum()) / servers,
-        "control_during": int((~carrying & (sent.time_ms > begun)).sum()) / events,
+        "control_during": int((~carrying & meanwhile).sum()) / events,
         "event_bytes": scales.event_bytes / events,
         "upload_bytes": scales.upload_bytes / events,
-        "control_bytes": (scales.control_bytes - told_bytes) / events,
         "matches": float(matching_load(trace).mean()),
         "stress_mean": float(stress.mean()) / events,
         "stress_max": float(stress.max()) / events,

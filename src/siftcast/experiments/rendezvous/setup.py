@@ -29,7 +29,7 @@ ROWS = {
 }
 MATCHINGS = ("publisher", "hub", "ring", "clusters")
 DELIVERIES = ("direct", "tree", "ring", "cliques", "multicast")
-SCHEMES = ("rendezvous", "unicast", "broadcast", "filter-based")
+SCHEMES = ("rendezvous", "homed", "unicast", "broadcast", "filter-based")
 MONOLITHIC: tuple[tuple[str, Configuration], ...] = (
     ("filter-based", {}),
     ("kyra", {"trees": 20, "clique_ms_max": 100.0}),
@@ -58,9 +58,9 @@ FULL: Configuration = {
     "circles": {"draws": 30, "filters": 30, "events": 30},
     "shared": {"events": 400},
     "pair": {"servers": 60, "events": 100},
-    "application": {"events": 600},
-    "application_seeds": 3,
-    "layers": {"servers": 120, "events": 200},
+    "application": {"events": 400},
+    "application_seeds": 2,
+    "layers": {"servers": 120, "events": 150},
     "interests": (0.01, 0.1, 0.5),
 }
 QUICK: Configuration = {

@@ -1,4 +1,4 @@
-"""What nodes send, in bytes as they would be on the wire: the simulator counts messages, and a copy list is not free.
+"""What nodes send with events, in bytes as they would be on the wire: messages are counted, and lists are not free.
 
 Each message is encoded once with the codec of its scheme and counted for each destination; a network multicast counts
 once, as its sender sends it once. Frames and acknowledgements of the transport are left out.
@@ -18,19 +18,18 @@ class Scales:
 
     def __init__(self, codec: MessageCodec) -> None:
         self._codec = codec
-        self.event_bytes = self.control_bytes = self.upload_bytes = 0
-        """Of messages with events, of all others, and of those with events that went out where they were published."""
+        self.event_bytes = self.upload_bytes = 0
+        """Of all messages with events, and of those that went out where their event was published."""
 
     def weigh(self, effect: SendMessage, own: set[str]) -> None:
         """Counts what a node sends; `own` are the events that were published there."""
-        copies = 1 if effect.multicast else len(effect.destinations)
-        size = copies * len(self._codec.encode(effect.message))
         event = effect.message.event_id
         if event is None:
-            self.control_bytes += size
-        else:
-            self.event_bytes += size
-            self.upload_bytes += size if event in own else 0
+            return
+        copies = 1 if effect.multicast else len(effect.destinations)
+        size = copies * len(self._codec.encode(effect.message))
+        self.event_bytes += size
+        self.upload_bytes += size if event in own else 0
 
 
 class Weighed:
