@@ -64,6 +64,7 @@ class Split:
     __slots__ = (
         "contacts",
         "count",
+        "emptied_ms",
         "filters",
         "floors",
         "former",
@@ -78,6 +79,7 @@ class Split:
         "side",
         "spares",
         "summary",
+        "told",
     )  # fmt: skip
 
     def __init__(self, id: int, rank: int, run: Run, side: int, now: float) -> None:
@@ -92,6 +94,8 @@ class Split:
         """Names for later, where a row needs no contacts beyond this split for now."""
         self.relayed: int | None = None
         """The summary as another place on this side has it, where there are no contacts of our own."""
+        self.emptied_ms: float | None = None
+        """Since when nobody is known beyond it."""
         self.count = 0
         """How many places lie beyond, as reported last."""
         self.filters: Filters | None = None
@@ -102,6 +106,8 @@ class Split:
         self.held_since_ms = now
         self.fresh = 0
         """The union of the last reports."""
+        self.told = 0
+        """Bits that all on this side were told of, or are being told; reports alone may be ahead of that."""
         self.summary = 0
         """What may lie beyond: an event outside of it need not go there."""
 
@@ -118,13 +124,19 @@ class Split:
         if self.relayed is not None:
             self.relayed |= bits
         self.held |= bits
+        self.told |= bits
         self.refresh()
+
+    def is_told(self, bits: int) -> bool:
+        """Whether all on this side know these bits."""
+        return not bits & ~(self.told & self.fresh)
 
     def age(self, linger_ms: float, now: float) -> None:
         """Lets bits go that nobody has reported for between one and two times as long."""
         if now - self.held_since_ms >= linger_ms:
             self.held_since_ms = now
             self.held_before, self.held = self.held, self.fresh
+            self.told &= self.fresh
             self.floors = {place: floor for place, floor in self.floors.items() if now - floor[1] < linger_ms}
             self.summary = self.held | self.held_before
 
@@ -208,7 +220,7 @@ class CoverTable:
             return True
         row = self.row_of(split)
         following = (other for other in reversed(self.splits) if self.row_of(other) == row and other.side == split.side)
-        return next((other for other in following if other.contacts or other.former), split).rank <= split.rank
+        return next((other for other in following if other.contacts), split).rank <= split.rank
 
     def targets(self, low: int, high: int) -> Iterator[Target]:
         """Whom to pass on to what is for this part of the cube."""

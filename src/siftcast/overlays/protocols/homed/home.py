@@ -53,6 +53,7 @@ from siftcast.overlays.protocols.homed.post import Post
 State = Literal["joining", "placed", "ended"]
 _MISSED_MAX = 3
 _FORMER_TURNS = 4
+_EMPTY_BEATS = 8
 _NAMED_MAX = 2
 _ACCEPTED_MAX = 64
 
@@ -190,7 +191,7 @@ class Home:
         self.table.add(split)
         self._add(split, Contact(join.joiner, join.digest))
         split.count = 1
-        split.refresh()
+        split.widen(join.digest)
         remember(self._accepted, join.joiner, split.id, _ACCEPTED_MAX)
         return split
 
@@ -201,17 +202,18 @@ class Home:
             if split is last:
                 break
             listed = tuple((contact.place, contact.digest) for contact in split.contacts.values()) or split.spares
-            path.append((split.id, split.rank, split.run, split.side, split.fresh, split.summary, split.count, listed))
+            known = (split.told, split.fresh, split.summary)
+            path.append((split.id, split.rank, split.run, split.side, known, split.count, listed))
         summary, count = self.table.side(last, self.digest)
         own = ((self.place, self.digest),)
-        path.append((last.id, last.rank, last.run, 1 - last.side, summary, summary, count, own))
+        path.append((last.id, last.rank, last.run, 1 - last.side, (summary, summary, summary), count, own))
         assert self.realm is not None
         self._post.send(joiner[0], Accept(joiner[1], self.realm, tuple(path)))
 
     def handle_accept(self, accept: Accept, now: float) -> None:
         """Takes its place."""
         self.realm, self.state = accept.realm, "placed"
-        for id, rank, run, side, fresh, summary, count, listed in accept.path:
+        for id, rank, run, side, (told, fresh, summary), count, listed in accept.path:
             split = Split(id, rank, run, side, now)
             self.table.add(split)
             chosen = [named for named in listed if named[0] != self.place]
@@ -219,7 +221,7 @@ class Home:
                 self._add(split, Contact(place, digest, fresh))
             split.spares = tuple(chosen[:_NAMED_MAX]) if self.table.rows_are_chains else ()
             split.count = count
-            split.held = summary
+            split.held, split.told = summary, told
             split.relayed = fresh if self.table.rows_are_chains else None
             split.refresh()
         self._spare_far_splits()
@@ -261,6 +263,7 @@ class Home:
                     self.miss(split, contact, now)
             split.age(linger_ms, now)
             self._forget_former(split, now)
+        self._spare_far_splits()
         for split, summary, count in self.table.sides(self.digest):
             told = self._told(split, filters)
             for contact in self._due(split):
@@ -305,8 +308,11 @@ class Home:
         """Notes what the sender's side holds, and answers."""
         place = (sender, beat.serial)
         split = self.table.get(beat.split)
-        if split is None or split.side == beat.side or self.state == "ended":
+        if split is None or split.side == beat.side:
             self._send_astray(place, beat.split)
+            return
+        if self.state == "ended":
+            self._say_farewell_to(place, split)
             return
         self.holders[place] = (split.id, now)
         self._take_report(split, place, beat, now)
@@ -390,7 +396,7 @@ class Home:
     def _take_report(self, split: Split, place: Place, report: Beat | BeatAnswer, now: float) -> None:
         contact = split.contacts.get(place)
         if contact is None:
-            if not self._add(split, Contact(place, report.digest)):
+            if not self._add(split, Contact(place, report.digest), is_heard=True):
                 return
             contact = split.contacts[place]
         contact.digest, contact.summary = report.digest, report.summary
@@ -400,10 +406,13 @@ class Home:
         split.take_filters(report.count, filters)
         split.refresh()
 
-    def _add(self, split: Split, contact: Contact) -> bool:
-        """Takes in somebody beyond a split, if there is room and it is to have contacts."""
+    def _add(self, split: Split, contact: Contact, *, is_heard: bool = False) -> bool:
+        """Takes in somebody beyond a split, if there is room and it is to have contacts.
+
+        One that was lost must be heard itself: others may name it because they have not missed it yet.
+        """
         place = contact.place
-        if place == self.place or place in split.contacts:
+        if place == self.place or place in split.contacts or (place in split.former and not is_heard):
             return False
         if place not in split.former:
             if len(split.contacts) >= self._settings.contacts or not self.table.is_near(split):
@@ -434,6 +443,8 @@ class Home:
             split.former[place] = now
             split.filters = None
             split.refresh()
+            if not split.contacts:
+                self._spare_far_splits()
 
     def handle_lost(self, node: NodeId, now: float) -> None:
         """A node cannot be reached."""
@@ -444,6 +455,8 @@ class Home:
 
     def handle_found(self, node: NodeId, filters: Filters, now: float) -> None:
         """A node can be reached again: its places may be there, as before, or not."""
+        if not any(place[0] == node for split in self.table.splits for place in split.former):
+            return
         for split, summary, count in self.table.sides(self.digest):
             for place in split.former:
                 if place[0] == node:
@@ -457,13 +470,18 @@ class Home:
                     self.remove(split, place, now)
 
     def remove(self, split: Split, place: Place, now: float) -> None:
-        """A place is not beyond a split, or not any more; a split beyond which nobody is left goes with it."""
+        """A place is not beyond a split, or not any more; whether anybody else is there has yet to be found out."""
         split.contacts.pop(place, None)
         split.former.pop(place, None)
         self._post.unwatch(place)
         split.filters = None
         split.refresh()
-        if not split.contacts and not split.former and split.count <= 1 and self.table.is_near(split):
+        if not split.contacts and split.emptied_ms is None:
+            split.emptied_ms = now
+
+    def _drop(self, split: Split) -> None:
+        """Forgets a split beyond which nobody is left."""
+        if self.table.get(split.id) is split:
             self.table.drop(split)
             self._spare_far_splits()
 
@@ -471,8 +489,13 @@ class Home:
         forget_ms = self._settings.forget_ms
         for place, since_ms in tuple(split.former.items()):
             if now - since_ms >= forget_ms:
-                split.count = 0
                 self.remove(split, place, now)
+        if split.contacts or split.former or not self.table.is_near(split):
+            split.emptied_ms = None
+        elif split.emptied_ms is None:
+            split.emptied_ms = now
+        elif now - split.emptied_ms >= _EMPTY_BEATS * self._settings.heartbeat_ms:
+            self._drop(split)  # others on this side were asked for somebody beyond, and know nobody
 
     def handle_astray(self, sender: NodeId, astray: Astray, now: float) -> None:
         """Somebody is not where this place thought."""
@@ -501,9 +524,12 @@ class Home:
             split_ = self.table.get(id)
             if split_ is None:
                 continue
-            members = [contact for contact in self.table.members(split_) if contact.place != place]
-            instead = tuple((contact.place, contact.digest) for contact in members[: self._settings.contacts])
-            self._post.send(place[0], Farewell(place[1], id, self.place[1], instead))
+            self._say_farewell_to(place, split_)
+
+    def _say_farewell_to(self, place: Place, split: Split) -> None:
+        members = [contact for contact in self.table.members(split) if contact.place != place]
+        instead = tuple((contact.place, contact.digest) for contact in members[: self._settings.contacts])
+        self._post.send(place[0], Farewell(place[1], split.id, self.place[1], instead))
 
     def handle_farewell(self, sender: NodeId, farewell: Farewell, now: float) -> None:
         """Somebody beyond a split ends."""
@@ -513,12 +539,12 @@ class Home:
         split = self.table.get(farewell.split)
         if split is None:
             return
-        if not farewell.instead:
-            split.count = min(split.count, 1)  # nobody else was there
         for named, digest in farewell.instead:
             if named[0] != self.place[0] or named != self.place:
                 self._add(split, Contact(named, digest, split.fresh))
         self.remove(split, place, now)
+        if not farewell.instead and not split.contacts and not split.former:
+            self._drop(split)  # nobody else was there
 
     def handle_parted(self, sender: NodeId, parted: Parted) -> None:
         """Somebody has heard the farewell."""

@@ -19,8 +19,8 @@ Named = tuple[int, Place, int]
 """Somebody beyond a split, and its digest."""
 Wanted = tuple[Place, int, Filter]
 """The filter of a place: whose, its version, and what it wants."""
-Copy = tuple[int, int, int, int, int, int, int, tuple[tuple[Place, int], ...]]
-"""A split as it is handed to a place that joins: id, rank, run, side, fresh and whole summary, count, contacts."""
+Copy = tuple[int, int, int, int, tuple[int, int, int], int, tuple[tuple[Place, int], ...]]
+"""A split as it is handed to a place that joins: id, rank, run, side; told, fresh and all bits; count, contacts."""
 
 
 class HomedMessage(Message, frozen=True, gc=False):
@@ -54,7 +54,7 @@ class Accept(HomedMessage, frozen=True, gc=False):
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
-        return tuple({place[0] for copy in self.path for place, _ in copy[7]})
+        return tuple({place[0] for copy in self.path for place, _ in copy[6]})
 
 
 class Beat(HomedMessage, frozen=True, gc=False):

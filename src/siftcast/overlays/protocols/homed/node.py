@@ -520,6 +520,11 @@ class Homed(Protocol):
             self._post.add(Leave())
 
     @property
+    def homes(self) -> tuple[Home, ...]:
+        """Its places, for checkers and people."""
+        return tuple(self._homes)
+
+    @property
     def is_settled(self) -> bool:
         """Whether it has the places it needs, and all know what is wanted there."""
         placed = all(home.state == "placed" and home.replaces is None for home in self._homes)

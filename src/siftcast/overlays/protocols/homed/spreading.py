@@ -3,9 +3,10 @@
     owner ──Widen──▶ a contact beyond the split ──Widen──▶ a contact beyond each of its further splits ──▶ …
           ◀─Widened──                            ◀─Widened──   once all of these have answered
 
-Whoever knows the bits already passes nothing on: all on its side were told when they first came. So a new subscription
-is told to those few who lack it, mostly nearby; upper summaries are full soon. The owner counts what it wants as heard
-when all its splits have answered. What is not answered is sent again, to another contact if there is one.
+Whoever was told of the bits before passes nothing on: all on its side were told when they first came. (To have seen
+them in a report is not enough: reports go to contacts, and may be ahead of what is told.) So a new subscription is told
+to those few who lack it, mostly nearby; upper summaries are full soon. The owner counts what it wants as heard when all
+its splits have answered. What is not answered is sent again, to another contact if there is one.
 
 A filter that became wider may have no new bits. Where filters themselves are known (piggybacked) it must be told all
 the same, because a stale one would keep events away; such a `Widen` has a version, and is passed on to all.
@@ -93,7 +94,7 @@ class Spreading:
         if split is not None and split.side == widen.side and widen.hops < _HOPS_MAX:
             self._send_over(task, split, widen, now)
         elif split is not None and split.side != widen.side:
-            is_known = not widen.bits & ~split.fresh
+            is_known = split.is_told(widen.bits)
             split.widen(widen.bits)
             if widen.version:
                 floor = split.floors.get(widen.owner, (0, 0.0))[0]
