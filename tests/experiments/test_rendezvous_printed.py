@@ -10,6 +10,7 @@ from siftcast.experiments.rendezvous.printed import PrintedRing, broken_by_estim
 from siftcast.experiments.rendezvous.rings import (
     Shape,
     count_meetings,
+    count_singles,
     draw_events,
     draw_filters,
     key_axis,
@@ -49,6 +50,16 @@ def test_as_printed_even_h_misses_one_of_h_plus_1_subscriptions(hops):
 def test_as_printed_odd_h_misses_one_of_h_subscriptions_if_the_start_is_floored(hops):
     assert (meetings(32, hops, floored=True) == 0).mean() == pytest.approx(1 / hops)
     assert (meetings(32, hops, floored=False) == 1).all()
+
+
+@pytest.mark.parametrize("hops", [4, 5])
+def test_as_printed_subscriptions_of_a_single_zone_are_missed_and_as_repaired_none(hops):
+    axis = key_axis(32)
+    printed = count_singles(PrintedRing(axis, 32, hops, np.random.default_rng(3)), axis, 9, 400)
+    assert printed["missed"] / 400 == pytest.approx(0.2, abs=0.06)
+    assert printed["again"] == 0
+    repaired = count_singles(placement(ring(64, Shape(2, hops))), axis, 9, 400)
+    assert repaired == {"once": 400, "missed": 0, "again": 0}
 
 
 def test_as_printed_a_walk_longer_than_the_ring_meets_subscriptions_again():

@@ -74,7 +74,7 @@ def test_applications_share_servers_in_a_run():
 
 
 def test_meetings_are_judged_by_the_repaired_ring_and_the_printed_one_must_show_its_flaw():
-    result = measure_meetings(3, 10, 10, 4, 400, 1)
+    result = measure_meetings(3, 10, 10, 10, 4, 400, 1)
     assert [verdict.holds for verdict in judge_meetings(table(("meetings", result, {})))] == [True, True, None]
     missed = result | {"repaired": {"once": 9, "missed": 1}}
     assert judge_meetings(table(("meetings", missed, {})))[0].holds is False

@@ -17,6 +17,7 @@ from siftcast.experiments.rendezvous.rings import (
     KEYS,
     Shape,
     count_meetings,
+    count_singles,
     draw_events,
     draw_filters,
     key_axis,
@@ -29,22 +30,35 @@ from siftcast.space import cut_by_rank
 Found = dict[str, Any]
 
 
-def measure_meetings(draws: int, filters: int, events: int, hops_max: int, samples: int, seed: int) -> Found:
-    """R1: random N, R and H, H up to twice X, and the printed flaws one by one."""
+def measure_meetings(
+    draws: int, filters: int, singles: int, events: int, hops_max: int, samples: int, seed: int
+) -> Found:
+    """R1: random N, R and H, H up to twice X, and the printed flaws one by one.
+
+    Filters of all kinds come with random events; `singles` is how many of a single zone come with an event of it.
+    """
     rng = np.random.default_rng([seed, 1])
     repaired: Counter[str] = Counter()
     printed: Counter[str] = Counter()
+    by_walk: dict[str, Counter[str]] = {name: Counter() for name in ("even", "odd", "round")}
     for _ in range(draws):
         nodes = int(rng.integers(1, 200))
         replicas = int(rng.integers(1, 1 + min(nodes, 12)))
         clusters = nodes // replicas
         hops = int(rng.integers(1, 1 + 2 * clusters))
         wanted, published = draw_filters(filters, rng), draw_events(events, rng)
-        repaired.update(count_meetings(placement(ring(nodes, Shape(replicas, hops))), wanted, published))
-        printed.update(count_meetings(PrintedRing(key_axis(clusters), clusters, hops, rng), wanted, published))
+        ours, axis = placement(ring(nodes, Shape(replicas, hops))), key_axis(clusters)
+        theirs = PrintedRing(axis, clusters, hops, rng)
+        repaired.update(count_meetings(ours, wanted, published))
+        printed.update(count_meetings(theirs, wanted, published))
+        zone = int(rng.integers(clusters))
+        repaired.update(count_singles(ours, axis, zone, singles))
+        walk = "round" if hops >= clusters else "odd" if hops % 2 else "even"
+        by_walk[walk].update(count_singles(theirs, axis, zone, singles))
     return {
         "repaired": dict(repaired),
         "printed": dict(printed),
+        "printed_singles": {name: dict(counts) for name, counts in by_walk.items()},
         "missed_by_hops": {
             str(hops): [float((meetings(4 * hops_max, hops, floored=floored) == 0).mean()) for floored in (False, True)]
             for hops in range(1, 1 + hops_max)

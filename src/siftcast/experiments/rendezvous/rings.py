@@ -123,6 +123,13 @@ def count_meetings(placing: Placing, filters: Sequence[Filter], events: Sequence
     return found
 
 
+def count_singles(placing: Placing, axis: ShardAxis, zone: int, count: int) -> dict[str, int]:
+    """The same for an event, and subscriptions of the zone it lies in and of no other: those the paper speaks of."""
+    edges = (0, *axis.cuts, KEYS)
+    wanted = Filter.parse(f"key >= {edges[zone]} AND key < {edges[zone + 1]}")
+    return count_meetings(placing, [wanted] * count, [Event({KEY: edges[zone]}, id="e")])
+
+
 def placement(plan: RingPlan) -> RingPlacement:
     """The code that the live ring runs."""
     return RingPlacement(plan)

@@ -48,7 +48,7 @@ LAYERED: tuple[tuple[str, Configuration], ...] = tuple(
 
 FULL: Configuration = {
     "seeds_max": 5,
-    "meetings": {"draws": 60, "filters": 30, "events": 30, "hops_max": 16, "samples": 20_000},
+    "meetings": {"draws": 60, "filters": 30, "singles": 40, "events": 30, "hops_max": 16, "samples": 20_000},
     "load": {"nodes": 240, "samples": 1_000},
     "shapes": [(replicas, hops) for replicas in (1, 2, 4, 8) for hops in (1, 4, 16)],
     "idle": {"subscriptions": 1_600, "hops": [1, 2, 3, 4, 6, 8, 12, 16], "events": 300},
@@ -65,7 +65,7 @@ FULL: Configuration = {
 }
 QUICK: Configuration = {
     "seeds_max": 1,
-    "meetings": {"draws": 12, "filters": 20, "events": 20, "hops_max": 8, "samples": 4_000},
+    "meetings": {"draws": 12, "filters": 20, "singles": 40, "events": 20, "hops_max": 8, "samples": 4_000},
     "load": {"nodes": 48, "samples": 1_000},
     "shapes": [(2, 4), (4, 3)],
     "idle": {"subscriptions": 800, "hops": [1, 2, 4, 8], "events": 100},
