@@ -130,7 +130,7 @@ async def grow_and_shrink(network: LocalNetwork, size: int) -> None:
     await wait_for(lambda: is_("n1", "present"), "n1 is back")
     # One leaves, and hands over what it holds.
     async with connect(network.urls["n2"], name="operator") as bus:
-        await operating.leave(bus, lambda _: None)
+        last_words = await operating.leave(bus, lambda _: None)
     assert await asyncio.to_thread(network.processes["n2"].wait, 30) == 0
     # One crashes and never returns: a person says so.
     gone = names[-1] if size > 3 else ""
@@ -157,6 +157,8 @@ async def grow_and_shrink(network: LocalNetwork, size: int) -> None:
         expected = {id for id, value in list(publisher.accepted.items())[since:] if value in values}
         assert len(expected) > 20
         home = await home_of(network, left, f"of-{name}")
+        if name == "n2":
+            assert last_words == f"left the network; its durable subscriptions are at '{home}' now"
         found = await read_all(network.urls[home], f"of-{name}", filter_, expected)
         twice = [id for id, times in Counter(found).items() if times > 1]
         assert not twice, f"of-{name} at {home} has {twice[:5]} more than once"
@@ -322,7 +324,7 @@ def test_the_last_of_two_that_leave_at_once_says_that_it_cannot_and_does_not_lea
                 both = await asyncio.gather(
                     *(operating.leave(bus, lambda _: None) for bus in (one, other)), return_exceptions=True
                 )
-            (refused,) = [each for each in both if each is not None]
+            (refused,) = [each for each in both if isinstance(each, BaseException)]
             assert "last node of its network" in str(refused)
 
         run(leave())

@@ -188,3 +188,10 @@ async def test_nodes_are_measured_one_at_a_time_and_not_again_if_that_was_in_vai
     soundings.joined(3)  # it is there after all
     soundings.measure_one([3])
     assert called == [3, 4, 3]
+
+
+def test_delays_to_nodes_that_are_gone_are_left_out():
+    first = answer_of([1], identity=1, delays_ms=[(2, 4.0), (9, 70.0)])
+    second = answer_of([2], identity=2, delays_ms=[(1, 6.0)])
+    assert combine([first, second], gone={9}).delays_ms == [(1, 2, 5.0)]
+    assert (1, 9, 70.0) in combine([first, second]).delays_ms  # it may only not have answered

@@ -17,6 +17,8 @@ from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+_WHOLE = ("name", "identity", "address")
+"""What is copied from the table, and so is not folded where there is little room."""
 _SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
 
 
@@ -75,7 +77,8 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
     shown = [name for name in _SHOWN if name != "reach" or any(name in row for row in rows)]
     for name in (*shown, *more):
-        table.add_column({"delay_ms": "delay"}.get(name, name.replace("_", " ")), overflow="fold")
+        header = {"delay_ms": "delay"}.get(name, name.replace("_", " "))
+        table.add_column(header, overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
         delay_ms = row.get("delay_ms")
         said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
@@ -102,7 +105,6 @@ def leave(*, at: str | None = None, token: str | None = None, authorities: Path 
         A file with the certificates to believe, instead of the machine's, where the node's address is siftcasts://.
     """
     from siftcast.runtimes.live.client import operating
-    from siftcast.runtimes.live.errors import LEFT
     from siftcast.runtimes.live.node.node import run
 
     url = node_at(at)
@@ -111,13 +113,13 @@ def leave(*, at: str | None = None, token: str | None = None, authorities: Path 
         state = facts["state"]
         return str(state.get("leaving") or f"it holds {state.get('relays_waiting', 0):,} messages for others")
 
-    async def ask(show: WaitingLine) -> None:
+    async def ask(show: WaitingLine) -> str:
         async with call_node(url, "siftcast leave", token=token, authorities=authorities) as bus:
-            await operating.leave(bus, show)
+            return await operating.leave(bus, show)
 
     with waiting_line("leaving", url, words) as show:
-        run(ask(show))
-    out().print(Text(LEFT))
+        said = run(ask(show))
+    out().print(Text(said), soft_wrap=True)
     return OK
 
 

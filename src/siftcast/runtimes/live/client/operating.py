@@ -30,8 +30,8 @@ async def members_of_all(bus: Bus) -> tuple[dict[str, Rows], list[str]]:
     return {answer["node"]: answer["members"] for answer in facts["answers"]}, facts["silent"]
 
 
-async def leave(bus: Bus, progress: Progress) -> None:
-    """Has the node leave its network, and waits until it has."""
+async def leave(bus: Bus, progress: Progress) -> str:
+    """Has the node leave its network, and waits until it has; returns its last words, which say who has what it had."""
     link = await bus._present()
     closed = asyncio.ensure_future(link.closed())
     try:
@@ -51,8 +51,10 @@ async def leave(bus: Bus, progress: Progress) -> None:
             raise
     finally:
         closed.cancel()
-    if closed.done() and not closed.cancelled() and LEFT not in str(closed.result()):
+    last = str(closed.result())
+    if LEFT not in last:
         raise closed.result()
+    return last[last.index(LEFT) :]
 
 
 async def forget(bus: Bus, node: str, progress: Progress) -> Rows:

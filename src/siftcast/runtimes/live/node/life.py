@@ -41,6 +41,7 @@ from siftcast.overlays.contract import (
     Stimulus,
 )
 from siftcast.overlays.epochs.planned import LEAVE, Planned
+from siftcast.overlays.epochs.view import GONE, LEFT
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
 from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused
 from siftcast.runtimes.live.logs import Logger
@@ -166,7 +167,7 @@ class Life:
         self.inquiries = Inquiries(
             self._name,
             lasting.incarnation,
-            lambda: lasting.book.names.values(),
+            self._expected,
             self.peers,
             knows_all=self.overlay.is_planned,
             frame_bytes_max=configuration.limits.frame_bytes_max,
@@ -275,6 +276,14 @@ class Life:
             raise DurabilityUnavailable("this node keeps nothing on disk; name a folder as data in its [node] table")
         return self._durable
 
+    def check_ephemeral(self) -> None:
+        """Raises Refused where an ephemeral subscription would get nothing."""
+        view = self.protocol.view if isinstance(self.protocol, Planned) else None
+        own = None if view is None else view.member(self.overlay.node)
+        if own is not None and own.edge:  # whoever stands in for it hands on what durable subscriptions are to get
+            words = "which gets events for durable subscriptions only; give it a durable name, or choose another node"
+            raise Refused(f"this node is an edge, {words}")
+
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
         self.inquiries.ask(connection, guard, frame)
@@ -297,7 +306,7 @@ class Life:
         planned = self._planned()
 
         def plan(answers: list[dict[str, Any]], silent: list[str]) -> None:
-            measured = combine(answers)
+            measured = combine(answers, self._gone())
             settings = msgspec.structs.replace(PlanSettings.decode(planned.settings), measured=measured)
             self.tell(ApplyRequested(settings.encode()))
             if not connection.closing:
@@ -354,6 +363,16 @@ class Life:
         return list_members(
             self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
         )
+
+    def _expected(self) -> list[str]:
+        """The names of the nodes that answer questions, as far as this one knows."""
+        gone = self._gone()
+        return [name for node, name in self._lasting.book.names.items() if node not in gone]
+
+    def _gone(self) -> set[NodeId]:
+        """Former members of the network."""
+        told = self.protocol.state().get("members", ())
+        return {row["identity"] for row in told if row.get("state") in (LEFT, GONE)}
 
     def waits_for(self) -> list[str]:
         """Whom a change of the network waits for, as far as this node knows, in words."""

@@ -11,7 +11,7 @@ goes into the settings of an epoch, so that all nodes plan by the same numbers (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -63,11 +63,13 @@ class Measured(msgspec.Struct, frozen=True):
         }
 
 
-def combine(answers: Sequence[Mapping[str, Any]]) -> Measured:
-    """What all nodes that answered have measured together."""
+def combine(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ()) -> Measured:
+    """What all nodes that answered have measured together; delays to nodes that are gone say nothing any more."""
     delays: dict[tuple[NodeId, NodeId], list[float]] = {}
     for answer in answers:
         for other, delay_ms in answer["delays_ms"]:
+            if other in gone:
+                continue
             pair = min(answer["identity"], other), max(answer["identity"], other)
             delays.setdefault(pair, []).append(delay_ms)
     events, wanted = (added([answer[what] for answer in answers]) for what in ("events", "wanted"))

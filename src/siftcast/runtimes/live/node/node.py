@@ -196,20 +196,27 @@ class Node:
             self._acceptor.close()
         if self.left.done():
             self._lasting.book.leave()
-        await self._end_life(LEFT if self.left.done() else "the node stops")
+        await self._end_life(self._last_words() if self.left.done() else "the node stops")
         self._watch.stop()
         self._memory.save()
         self._log.info("stopped", published=self.tally.published, deliveries=self.life.sessions.deliveries)
 
     async def _end_life(self, reason: str) -> None:
         """Hangs up on everybody, and closes the store after what it was given is written."""
-        await self.life.hang_up(for_good=reason == LEFT)
+        await self.life.hang_up(for_good=self.left.done())
         for connection in tuple(self._connections):
             connection.send(Failure(0, "stopping", reason))
             connection.close(reason)
         self.life.carrier.stop()
         await self._await_farewells()
         await self.life.close()
+
+    def _last_words(self) -> str:
+        """That the node has left, and who has what it had."""
+        durable, names = self.life.overlay.part.durable, self._lasting.book.names
+        heirs = () if durable is None else durable.heirs
+        named = " and ".join(f"'{names[heir]}'" for heir in heirs)
+        return f"{LEFT}; its durable subscriptions are at {named} now" if heirs else LEFT
 
     def _leave(self, reason: str) -> None:
         """The protocol has handed over everything, or says why the node cannot be one of the network."""

@@ -81,6 +81,8 @@ class Desk(Protocol):
 
     def durable_clients(self) -> DurableClients: ...
 
+    def check_ephemeral(self) -> None: ...
+
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None: ...
 
     def leave(self) -> None: ...
@@ -324,6 +326,7 @@ class Session:
         if frame.durable is not None:
             self._desk.durable_clients().subscribe(self, frame, filter_)
             return
+        self._desk.check_ephemeral()
         id = f"{self._serial}.{frame.subscription}"
         subscription = ClientSubscription(self, frame.subscription, id, filter_)
         self.hold(subscription, len(frame.filter))
