@@ -13,7 +13,7 @@ from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
-Paper = Literal["kyra", "lookup-reuse", "clustering", "rendezvous"]
+Paper = Literal["kyra", "lookup-reuse", "clustering", "rendezvous", "homed"]
 
 
 def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None) -> int:
