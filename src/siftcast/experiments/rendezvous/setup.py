@@ -29,7 +29,8 @@ ROWS = {
 }
 MATCHINGS = ("publisher", "hub", "ring", "clusters")
 DELIVERIES = ("direct", "tree", "ring", "cliques", "multicast")
-SCHEMES = ("rendezvous", "homed", "unicast", "broadcast", "filter-based")
+JUDGED = "rendezvous"
+SCHEMES = (JUDGED, "homed", "unicast", "broadcast", "filter-based")
 MONOLITHIC: tuple[tuple[str, Configuration], ...] = (
     ("filter-based", {}),
     ("kyra", {"trees": 20, "clique_ms_max": 100.0}),
@@ -59,7 +60,8 @@ FULL: Configuration = {
     "shared": {"events": 400},
     "pair": {"servers": 60, "events": 100},
     "application": {"events": 400},
-    "application_seeds": 2,
+    "judged_seeds": 3,
+    "printed_seeds": 1,
     "layers": {"servers": 120, "events": 150},
     "interests": (0.01, 0.1, 0.5),
 }
@@ -76,7 +78,8 @@ QUICK: Configuration = {
     "shared": {"events": 100},
     "pair": {"servers": 24, "events": 20},
     "application": {"events": 80},
-    "application_seeds": 1,
+    "judged_seeds": 1,
+    "printed_seeds": 1,
     "layers": {"servers": 40, "events": 40},
     "interests": (0.1,),
 }
@@ -98,12 +101,15 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
     seeds = sizes["seeds_max"]
     return {
         "application": [
-            ({"application": name, "scheme": scheme, **sizes["application"]}, sizes["application_seeds"])
+            (
+                {"application": name, "scheme": scheme, **sizes["application"]},
+                sizes["judged_seeds" if scheme == JUDGED else "printed_seeds"],
+            )
             for name in APPLICATIONS
             for scheme in SCHEMES
         ],
         "layers": [
-            ({"scheme": scheme, "options": options, "interest": interest, **sizes["layers"]}, 2)
+            ({"scheme": scheme, "options": options, "interest": interest, **sizes["layers"]}, sizes["printed_seeds"])
             for interest in sizes["interests"]
             for scheme, options in (*MONOLITHIC, *LAYERED)
         ],
@@ -116,7 +122,7 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
         "circles": [(sizes["circles"], seeds)],
         "shared": [(sizes["shared"], 2)],
         "pair": [
-            ({"matching": matching, "delivery": delivery, **sizes["pair"]}, 2)
+            ({"matching": matching, "delivery": delivery, **sizes["pair"]}, 1)
             for matching in MATCHINGS
             for delivery in DELIVERIES
         ],
