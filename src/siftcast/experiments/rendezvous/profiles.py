@@ -7,8 +7,8 @@ themselves (`workload.delay_ms_max`).
 
 Scale. Rates of events are the table's, at its lower end; so are parties, as far as names go (a million subscribers are
 named). What is smaller is who is there at once: 1,000 subscriptions on 128 servers, where the table says up to 10⁶, and
-a thousand devices of location services, where it says 10⁶. A run lasts as long as 600 events do, 400 in the study. So costs per event and
-delays are as they would be, for so many servers; tables are up to a thousand times smaller.
+a thousand devices of location services, where it says 10⁶. A run lasts as long as 600 events do, 400 in the study. So
+costs per event and delays are as they would be, for so many servers; tables are up to a thousand times smaller.
 
 Readings, 18 November 2026, before any of it was run at full size:
 
