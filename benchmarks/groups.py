@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
-    "membership", "clustering", "curves",
+    "ring", "membership", "clustering", "curves",
 )  # fmt: skip
 # Only when named: clustering starts Spark, ten thousand peers take minutes as well, and curves write figures.
 USUAL_GROUPS = GROUPS[:-3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import FAILED, OK
 from siftcast.interfaces.cli.terminal import err, facts, out
 from siftcast.interfaces.cli.waiting_line import Facts, WaitingLine, waiting_line
+from siftcast.schemes import SchemeError
 
 network_app = App(name="network", help="Run a network of nodes on this machine, or change the plan of one that runs.")
 _LOOK_S = 0.2
@@ -28,6 +30,7 @@ def up(
     schema: Path | None = None,
     folder: Path | None = None,
     durable: Flag = False,
+    option: tuple[str, ...] = (),
 ) -> int:
     """Start a network, one process per node, and stop it on Ctrl-C.
 
@@ -45,6 +48,8 @@ def up(
         Where configurations, logs and data go; without it, a temporary folder that is removed at the end.
     durable
         Have the nodes keep durable events and subscriptions on disk.
+    option
+        An option of the scheme, as name=value; may be given several times.
     """
     from siftcast.runtimes.live.local_network import LocalNetwork
     from siftcast.runtimes.live.node.descriptors import raise_limit
@@ -56,7 +61,8 @@ def up(
     with ExitStack() as stack:
         into = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="siftcast-")))
         more = 'data = "{name}"' if durable else ""
-        network = stack.enter_context(LocalNetwork(into, nodes, scheme, schema=schema, more=more))
+        chosen = dict(map(_option, option))
+        network = stack.enter_context(LocalNetwork(into, nodes, scheme, options=chosen, schema=schema, more=more))
         network.await_joined()
         console = out()
         console.print(facts(list(network.urls.items())))
@@ -175,3 +181,14 @@ def _show_measured(measured: Facts) -> None:
 
 def _words(facts: Facts) -> str:
     return f"plan {facts['state']['epoch']} is used; open plans: {len(facts['state']['epochs'])}"
+
+
+def _option(text: str) -> tuple[str, object]:
+    """An option of a scheme from its text: `replicas=2` is a number, `key=symbol` a string."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not name or not equals:
+        raise SchemeError(f"an option of a scheme is name=value, not '{text}'")
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
