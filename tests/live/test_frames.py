@@ -12,10 +12,10 @@ from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.messages import Announce, Publication
-from siftcast.overlays.payloads import Payload
 from siftcast.overlays.protocols.kyra.messages import Entrust
 from siftcast.overlays.wire_events import EventLimits, WireEvent, decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
+from siftcast.overlays.wrapped import Wrapped
 from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.wire import frames, node_frames
 from siftcast.runtimes.live.wire.frames import (
@@ -179,8 +179,8 @@ def same(one: object, other: object) -> bool:
         Announce((("s1", Filter.parse("x < 5 OR y LIKE 'a%'"), 3), ("s2", Filter.parse("TRUE"), 4)), 2, True),
         Publication(EVENT, 3, 1, (7, 8), True),
         Publication(EVENT, 3),
-        Parcel(Payload(Publication(EVENT, 3)), (1, 2), 5),
-        Parcel(Payload(Parcel(Payload(Entrust(1, (("p", Filter.parse("x = 1"), 2),), True)), (1,))), (4,)),
+        Parcel(Wrapped(Publication(EVENT, 3)), (1, 2), 5),
+        Parcel(Wrapped(Parcel(Wrapped(Entrust(1, (("p", Filter.parse("x = 1"), 2),), True)), (1,))), (4,)),
     ],
     ids=lambda message: type(message).__name__,
 )

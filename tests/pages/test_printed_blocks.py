@@ -31,6 +31,7 @@ NOT_COMMANDS = {  # blocks by how they begin
     "filter      = and_term": "the grammar; tests/unit/model/test_language_page.py compares it with the parser",
     "filter ─▶ boxes": "a picture",
     "publisher ──Submit──▶": "a picture",
+    "zones of the content": "a picture",
     "20 zones along symbol": "output of the block before it",
     "vacuous: nothing was required": "output of a scenario that the page describes",
     "missing: event '11'": "output of a scenario that the page describes",

@@ -13,10 +13,10 @@ from siftcast.overlays.contract import Message
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability import DURABLE_MESSAGES, Acknowledge, ControlRelay, Greet, Relay, Release
 from siftcast.overlays.messages import Announce, Publication, Retract
-from siftcast.overlays.payloads import Payload
 from siftcast.overlays.protocols.kyra import Entrust, Kyra, Notification
 from siftcast.overlays.wire_events import decode_event, encode_event
 from siftcast.overlays.wire_messages import MessageCodec
+from siftcast.overlays.wrapped import Wrapped
 
 FORMAT_MESSAGES = (*Kyra.messages, *DURABLE_MESSAGES)
 FORMAT = MessageCodec(FORMAT_MESSAGES)
@@ -43,7 +43,7 @@ steering = st.builds(Announce, entries, st.integers(-1, 9), st.booleans()) | st.
     Entrust, st.integers(0, 9), entries, st.booleans(), st.booleans()
 )
 carriers = publications | st.builds(Notification, events)
-parcels = st.builds(Parcel, (carriers | steering).map(Payload), st.lists(st.integers(0, 99), max_size=3).map(tuple))
+parcels = st.builds(Parcel, (carriers | steering).map(Wrapped), st.lists(st.integers(0, 99), max_size=3).map(tuple))
 several = st.lists(numbers, max_size=3).map(tuple)
 lineages = st.tuples(numbers, numbers)
 runs = st.lists(lineages, max_size=3).map(tuple)
@@ -119,8 +119,8 @@ def test_messages_name_nodes_of_any_identity(message, identities):
 
 def renumbered(message, to):
     """The message with every number of a node changed; which fields are numbers of nodes is known here, too."""
-    if isinstance(message, Payload):
-        return Payload(renumbered(message.open(), to))
+    if isinstance(message, Wrapped):
+        return Wrapped(renumbered(message.open(), to))
     changed = {}
     for name in message.__struct_fields__:
         value = getattr(message, name)
@@ -160,7 +160,7 @@ def test_what_cannot_be_kept_is_told_at_the_door():
     with pytest.raises(EventError, match="'e'"):
         encode_event(Event({"text": "\ud800"}, id="e"))
     with pytest.raises(EventError, match="'e'"):
-        FORMAT.encode(Parcel(Payload(Notification(Event({"text": "\ud800"}, id="e"))), (1,)))
+        FORMAT.encode(Parcel(Wrapped(Notification(Event({"text": "\ud800"}, id="e"))), (1,)))
 
 
 def test_messages_of_another_scheme_are_neither_written_nor_read():

@@ -10,7 +10,7 @@ Matching says who; delivery says how. Any scheme that finds destinations goes wi
   cliques): far links carry an event once.
 
 A delivery wraps what it sends in a `Parcel`; `receive` says whether this node is a destination and what goes on from
-here. What a parcel carries is opaque (`payloads`): it is read by destinations and by nobody on the way.
+here. What a parcel carries is opaque (`wrapped`): it is read by destinations and by nobody on the way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from siftcast.model import DataError, Event
 from siftcast.overlays.contract import Effect, Message, NodeId, Report, SendMessage
-from siftcast.overlays.payloads import Payload
+from siftcast.overlays.wrapped import Wrapped
 
 
 class Parcel(Message, frozen=True, gc=False):
@@ -30,7 +30,7 @@ class Parcel(Message, frozen=True, gc=False):
 
     control: ClassVar[bool] = False
 
-    content: Payload
+    content: Wrapped
     destinations: tuple[NodeId, ...]
     network: int = 0
 
@@ -54,10 +54,10 @@ class Delivery(ABC):
 
     def send(self, message: Message, destinations: Iterable[NodeId]) -> list[Effect]:
         """Gets a message to each destination once; the node itself must not be among them."""
-        return self.pass_on(Payload(message), destinations)
+        return self.pass_on(Wrapped(message), destinations)
 
     @abstractmethod
-    def pass_on(self, payload: Payload, destinations: Iterable[NodeId]) -> list[Effect]:
+    def pass_on(self, wrapped: Wrapped, destinations: Iterable[NodeId]) -> list[Effect]:
         """The same for a message that may have come from elsewhere and is not read here."""
 
     def receive(self, parcel: Parcel) -> tuple[Message | None, list[Effect]]:
@@ -75,17 +75,17 @@ def _opened(parcel: Parcel) -> tuple[Message | None, list[Effect]]:
 class Direct(Delivery):
     """Unicast: a copy to each."""
 
-    def pass_on(self, payload: Payload, destinations: Iterable[NodeId]) -> list[Effect]:
+    def pass_on(self, wrapped: Wrapped, destinations: Iterable[NodeId]) -> list[Effect]:
         listed = tuple(destinations)
-        return [SendMessage(Parcel(payload, (), self._network), listed)] if listed else []
+        return [SendMessage(Parcel(wrapped, (), self._network), listed)] if listed else []
 
 
 class NetworkMulticast(Delivery):
     """The network's own multicast, over the merged shortest ways."""
 
-    def pass_on(self, payload: Payload, destinations: Iterable[NodeId]) -> list[Effect]:
+    def pass_on(self, wrapped: Wrapped, destinations: Iterable[NodeId]) -> list[Effect]:
         listed = tuple(destinations)
-        return [SendMessage(Parcel(payload, (), self._network), listed, multicast=True)] if listed else []
+        return [SendMessage(Parcel(wrapped, (), self._network), listed, multicast=True)] if listed else []
 
 
 class _Relayed(Delivery):
@@ -95,9 +95,9 @@ class _Relayed(Delivery):
         super().__init__(network)
         self._node = node
 
-    def pass_on(self, payload: Payload, destinations: Iterable[NodeId]) -> list[Effect]:
+    def pass_on(self, wrapped: Wrapped, destinations: Iterable[NodeId]) -> list[Effect]:
         return [
-            SendMessage(Parcel(payload, tuple(group), self._network), (hop,))
+            SendMessage(Parcel(wrapped, tuple(group), self._network), (hop,))
             for hop, group in self._split(destinations).items()
         ]
 

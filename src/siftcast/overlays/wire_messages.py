@@ -2,9 +2,9 @@
 
 A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
 same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
-event is the bytes it came in, a filter is its text, a message inside a message is a message again, and a payload is
-one that is read only when it is opened. Everything else is what msgspec makes of it, checked when it is read. So a new
-scheme needs nothing here, as long as its messages are made of these.
+event is the bytes it came in, a filter is its text, a message inside a message is a message again, and a wrapped one is
+read only when it is opened. Everything else is what msgspec makes of it, checked when it is read. So a new scheme needs
+nothing here, as long as its messages are made of these.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 
 from siftcast.model import DataError, Event, Filter, FilterLimits, SiftcastError
 from siftcast.overlays.contract import Message
-from siftcast.overlays.payloads import Payload
 from siftcast.overlays.wire_events import EventLimits, decode_event, encode_event
+from siftcast.overlays.wrapped import Wrapped
 
 Convert = Callable[[Any], Any]
 _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
@@ -62,13 +62,13 @@ class MessageCodec:
         except (msgspec.DecodeError, SiftcastError, RecursionError, ValueError, IndexError) as error:
             raise DataError(f"not a message of the scheme: {error}") from None
 
-    def encode_payload(self, payload: Payload) -> msgspec.Raw:
+    def encode_wrapped(self, wrapped: Wrapped) -> msgspec.Raw:
         """What a delivery carries."""
-        return payload.encoded(self.encode)
+        return wrapped.encoded(self.encode)
 
-    def decode_payload(self, raw: msgspec.Raw) -> Payload:
+    def decode_wrapped(self, raw: msgspec.Raw) -> Wrapped:
         """What a delivery carries, not read yet."""
-        return Payload.of_bytes(bytes(raw), self.decode, self.event_id)
+        return Wrapped.of_bytes(bytes(raw), self.decode, self.event_id)
 
     def encode_nested(self, message: Message) -> msgspec.Raw:
         """A message inside another."""
@@ -93,7 +93,7 @@ class _Shape:
         self._decode = msgspec.msgpack.Decoder(tuple[tuple(form[0] for form in forms)]).decode  # type: ignore[misc]
         hinted = [hints[name] for name in names]
         self._event = next((place for place, hint in enumerate(hinted) if _is(hint, Event)), None)
-        self._holds_messages = any(_is(hint, Message) or _is(hint, Payload) for hint in hinted)
+        self._holds_messages = any(_is(hint, Message) or _is(hint, Wrapped) for hint in hinted)
 
     def flatten(self, message: Message) -> list[Any]:
         """The fields in their written form."""
@@ -143,8 +143,8 @@ def parse_filter(text: str) -> Filter:
 
 def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert | None]:
     """A field's type on the wire, and the ways there and back; None where nothing has to be done."""
-    if _is(hint, Payload):
-        return msgspec.Raw, codec.encode_payload, codec.decode_payload
+    if _is(hint, Wrapped):
+        return msgspec.Raw, codec.encode_wrapped, codec.decode_wrapped
     if _is(hint, Event):
         return msgspec.Raw, _raw_event, codec.decode_event
     if _is(hint, Filter):

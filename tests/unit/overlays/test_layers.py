@@ -19,11 +19,11 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.delivery import AlongTree, Parcel
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.messages import Publication
-from siftcast.overlays.payloads import Payload
 from siftcast.overlays.protocols.layered import LAYERED_MESSAGES
 from siftcast.overlays.protocols.layered.messages import Inquire, Notice
 from siftcast.overlays.tables import matcher_tables
 from siftcast.overlays.wire_messages import MessageCodec
+from siftcast.overlays.wrapped import Wrapped
 from siftcast.schemes import Forecast, Ground, scheme
 from siftcast.schemes.delivery_plan import DELIVERIES
 from siftcast.schemes.layered import MATCHINGS
@@ -97,7 +97,7 @@ def test_matchers_may_be_other_nodes_than_publishers_and_subscribers() -> None:
 
 
 def test_a_hop_passes_bytes_on_that_it_cannot_read() -> None:
-    notice = CODEC.encode(Parcel(Payload(Notice(EVENT, 0)), (2,)))
+    notice = CODEC.encode(Parcel(Wrapped(Notice(EVENT, 0)), (2,)))
     hop = AlongTree(1, {0: 0, 2: 2})
     arrived = CODEC.decode(notice)
     assert isinstance(arrived, Parcel)
@@ -105,14 +105,14 @@ def test_a_hop_passes_bytes_on_that_it_cannot_read() -> None:
     content, effects = hop.receive(arrived)
     assert content is None
     assert CODEC.encode(effects[0].message) == notice
-    garbage = Payload.of_bytes(b"\x92\xa6Notice\xc1", CODEC.decode, CODEC.event_id)
+    garbage = Wrapped.of_bytes(b"\x92\xa6Notice\xc1", CODEC.decode, CODEC.event_id)
     content, effects = hop.receive(Parcel(garbage, (2,)))
     assert content is None
     assert effects[0].message.content is garbage
 
 
 def test_a_destination_reports_what_it_cannot_read_and_goes_on() -> None:
-    garbage = Payload.of_bytes(b"\x92\xa6Notice\xc1", CODEC.decode, CODEC.event_id)
+    garbage = Wrapped.of_bytes(b"\x92\xa6Notice\xc1", CODEC.decode, CODEC.event_id)
     with pytest.raises(DataError):
         garbage.open()
     net = network("layered", {"matching": "hub"})
@@ -122,7 +122,7 @@ def test_a_destination_reports_what_it_cannot_read_and_goes_on() -> None:
 
 def test_the_id_of_an_event_is_found_without_reading_it() -> None:
     for message in (Notice(EVENT, 7), Inquire(EVENT, 7, 1, 2, (3,)), Publication(EVENT, 7)):
-        payload = Payload.of_bytes(CODEC.encode(message), pytest.fail, CODEC.event_id)
-        assert payload.event_id == "e1"
-    control = Payload.of_bytes(CODEC.encode(LAYERED_MESSAGES[3](5)), pytest.fail, CODEC.event_id)
+        wrapped = Wrapped.of_bytes(CODEC.encode(message), pytest.fail, CODEC.event_id)
+        assert wrapped.event_id == "e1"
+    control = Wrapped.of_bytes(CODEC.encode(LAYERED_MESSAGES[3](5)), pytest.fail, CODEC.event_id)
     assert control.event_id is None

@@ -2,12 +2,12 @@
 
 The layering paper separates who must see the content from who must only pass it on. So a node that passes a `Parcel` on
 takes its content as the bytes in which it came and sends these bytes; decoding an event at each hop costs more than
-everything else a hop does. Whoever makes a payload has the message; whoever receives one from a wire has bytes, and
+everything else a hop does. Whoever wraps a message has it; whoever receives a wrapped one has bytes, and
 opens it if it is meant.
 
 The id of the event inside is looked up in the bytes without reading the event, for those who record what happens.
 
-A payload that cannot be read is found out by its destination, not on the way: `open` raises DataError there.
+What cannot be read is found out by its destination, not on the way: `open` raises DataError there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from siftcast.model import DataError
 from siftcast.overlays.contract import Message
 
 
-class Payload:
+class Wrapped:
     """A message, or the bytes of one with the ways to read them."""
 
     __slots__ = ("_decode", "_encoded", "_event_id_of", "_message")
@@ -38,8 +38,8 @@ class Payload:
         encoded: bytes,
         decode: Callable[[bytes], Message],
         event_id_of: Callable[[bytes], str | None],
-    ) -> Payload:
-        """A payload from a wire or a disk; nothing of it is read yet."""
+    ) -> Wrapped:
+        """A wrapped message from a wire or a disk; nothing of it is read yet."""
         made = cls.__new__(cls)
         made._message = None
         made._encoded = encoded
@@ -73,13 +73,13 @@ class Payload:
         return msgspec.Raw(self._encoded)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Payload) and self._shown() == other._shown()
+        return isinstance(other, Wrapped) and self._shown() == other._shown()
 
     def __hash__(self) -> int:
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        return f"Payload({self._shown()!r})"
+        return f"Wrapped({self._shown()!r})"
 
     def _shown(self) -> Message | bytes | None:
         try:
