@@ -1,7 +1,10 @@
 """`ss.match_sharded` with copies of shards and chosen parts: the same answer as `ss.match`."""
 
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as f
@@ -88,6 +91,15 @@ def test_the_copy_of_an_event_follows_from_its_content_and_not_from_the_order_of
     loads = [sum(to[:2] == parts for to in forth.values()) for parts in hot]
     assert sum(loads) > 200
     assert max(loads) < 1.5 * sum(loads) / len(hot)
+
+
+@pytest.mark.full
+@pytest.mark.embedded
+def test_tasks_that_run_again_neither_lose_nor_double_a_pair(tmp_path):
+    command = [sys.executable, "-m", "tests.spark.retried_shards", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert done.stdout == "1714 pairs, 2 failures\n"
 
 
 def test_hashed_zones_are_where_the_axis_says(spark):

@@ -7,9 +7,8 @@
         predict latency, memory, queues                      `ring_loads`
     take the one with the fewest nodes that keeps to all bounds; of equals the fastest
 
-So replicas follow the popularity of content, which the paper leaves open ("it would be desirable to correlate an
-increase in the replication rate of a subscription with an increase in the number of notifications it matches"), and an
-application is given the nodes it needs and not all there are.
+So replicas follow the popularity of content, and an application is given the nodes that it needs and not all there
+are. The paper names both as what its ring lacks.
 
 Where the number of nodes is given, all are used: the clusters whose nodes have most to do get those that are left over,
 and the ring that bears most events is taken.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
@@ -34,6 +34,7 @@ from siftcast.spark.dead_letters import NOT_UTF8, table_texts
 from siftcast.spark.errors import first_reasons
 from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.places import placed, placed_column, text_column
+from siftcast.spark.session import is_connect
 from siftcast.spark.shard_events import value_column
 from siftcast.spark.workers import check_workers, map_batches
 
@@ -72,7 +73,16 @@ def shard_plan(
     wanted = shards or max(SHARDS_MIN, -(-total // SHARD_SUBSCRIPTIONS))
     drawn, count = sample_events(events, filters)
     plan = measured(choose_shards(filters, drawn, total=total, shards=wanted), plain, check)
-    return deal_events(plan, events=count, slots=plain.sparkSession.sparkContext.defaultParallelism)
+    return deal_events(plan, events=count, slots=slots_of(plain.sparkSession))
+
+
+def slots_of(spark: SparkSession) -> int:
+    """How many tasks Spark would run at once."""
+    if not is_connect(spark):
+        return spark.sparkContext.defaultParallelism
+    # A client of Spark Connect has no SparkContext to ask, but a range has as many partitions.
+    numbers = spark.range(SAMPLE).select(fn.max(fn.spark_partition_id()).alias("last")).first()
+    return 1 if numbers is None else int(numbers["last"]) + 1
 
 
 def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
