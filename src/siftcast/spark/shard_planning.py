@@ -81,8 +81,7 @@ def slots_of(spark: SparkSession) -> int:
     if not is_connect(spark):
         return spark.sparkContext.defaultParallelism
     # A client of Spark Connect has no SparkContext to ask, but a range has as many partitions.
-    numbers = spark.range(SAMPLE).select(fn.max(fn.spark_partition_id()).alias("last")).first()
-    return 1 if numbers is None else int(numbers["last"]) + 1
+    return spark.range(SAMPLE).select(fn.spark_partition_id()).distinct().count()
 
 
 def subscription_columns(subscriptions: DataFrame, id_column: str, filter_column: str) -> DataFrame:
