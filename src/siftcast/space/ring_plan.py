@@ -25,7 +25,7 @@ breaks exactly-once as soon as two disagree: a plan belongs to an epoch, and all
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -116,6 +116,8 @@ class RingPlacement:
         self._application = plan.application
         self._path = tuple(plan.application.split("."))
         self._reader = InterestReader(self._path, Kind.STRING)
+        self._visits: dict[tuple[int, ...], Mapping[int, tuple[int, ...]]] = {}
+        """What events of the same zones visit; there are about as many as zones."""
 
     def places(self, id: str, filter_: Filter) -> list[Place]:
         """Where a subscription is kept; nowhere, if nothing can satisfy it."""
@@ -127,14 +129,22 @@ class RingPlacement:
                 found.append((first_label + zone, first_cluster + circle.cluster_of(zone, part)))
         return found
 
-    def visits(self, attributes: Mapping[str, object]) -> dict[int, tuple[int, ...]]:
+    def visits(self, attributes: Mapping[str, object]) -> Mapping[int, tuple[int, ...]]:
         """The clusters that an event visits, in the order of a walk, with the labels that are matched there."""
-        placement, circle, first_label, first_cluster = self._circles[self._circle_of(attributes)]
+        number = self._circle_of(attributes)
+        zones = self._circles[number][0].zones_of_event(attributes)
+        known = self._visits.get((number, *zones))
+        if known is None:
+            known = self._visits[number, *zones] = self._visits_of(number, zones)
+        return known
+
+    def _visits_of(self, number: int, zones: Iterable[int]) -> Mapping[int, tuple[int, ...]]:
+        _, circle, first_label, first_cluster = self._circles[number]
         found: dict[int, tuple[int, ...]] = {}
-        for zone in placement.zones_of_event(attributes):
+        for zone in zones:
             for cluster in circle.clusters_of(zone):
-                number = first_cluster + cluster
-                found[number] = (*found.get(number, ()), first_label + zone)
+                place = first_cluster + cluster
+                found[place] = (*found.get(place, ()), first_label + zone)
         return found
 
     def _circle_of(self, attributes: Mapping[str, object]) -> int:

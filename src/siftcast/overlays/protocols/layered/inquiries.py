@@ -66,6 +66,8 @@ class Inquiries:
     def choose(self, cluster: int, but: NodeId | None = None) -> NodeId:
         """A matcher of a cluster: one that can be reached and is not busy, and another one than `but`, if there is."""
         matchers = self._clusters[cluster]
+        if but is None and not self._lost and not self._busy:
+            return self._rng.choice(matchers) if len(matchers) > 1 else matchers[0]
         for rejected in (self._lost | self._busy | {but}, self._lost | {but}, self._lost):
             able = [node for node in matchers if node not in rejected]
             if able:
