@@ -68,7 +68,7 @@ class PrintedRing:
         shift = int(self.rng.choice(list(shifts(self.hops))))
         return [(0, ((zones[0] if zones else 0) + shift) % self.clusters)]
 
-    def visits(self, attributes: Mapping[str, object]) -> dict[int, tuple[int, ...]]:
+    def visits(self, attributes: Mapping[str, object]) -> Mapping[int, tuple[int, ...]]:
         """The clusters of a walk; one that is passed twice is matched twice."""
         value = cut_value(attributes, self.axis.attribute, self.axis.path, self.axis.kind)
         begin = (0 if value is None else self.axis.zone_of(value)) + first_shift(self.hops, floored=self.floored)
