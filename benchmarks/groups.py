@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
-    "ring", "membership", "clustering", "curves",
+    "digests", "ring", "membership", "homed", "clustering", "curves",
 )  # fmt: skip
-# Only when named: clustering starts Spark, ten thousand peers take minutes as well, and curves write figures.
-USUAL_GROUPS = GROUPS[:-3]
+# Only when named: ten thousand peers take minutes, clustering starts Spark, and curves write figures.
+USUAL_GROUPS = GROUPS[:-4]
 
 
 def measure(group: str, settings: Settings, started: float) -> tuple[list[Result], list[Comparison]]:
