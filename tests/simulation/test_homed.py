@@ -78,6 +78,17 @@ def test_interests_that_change_are_followed_and_places_move(settings):
     assert before - {home.place for node in net.running for home in net.homes(node)}, "nobody moved"
 
 
+def test_a_node_whose_drift_is_allowed_stays_where_it_is():
+    net = HomedNetwork(15, drift=1.0).run(1_300)
+    before = net.homes(4)[0].place
+    net.subscribe(4, "far", "x > 90 AND y > 90")
+    net.run(1_000)
+    assert net.homes(4)[0].place == before
+    got, expected, _ = net.publish(9, x=95, y=95)
+    assert got == expected
+    assert (4, "far") in got
+
+
 def test_a_node_without_subscriptions_takes_no_place_and_publishes_all_the_same():
     net = HomedNetwork(30).run(1_000)
     net.unsubscribe("s9")
