@@ -94,18 +94,22 @@ def test_one_matcher_of_a_cluster_is_killed_under_load_and_nothing_is_missed(tmp
 
 
 @pytest.mark.full
-def test_a_matcher_that_joins_takes_a_share_of_the_load(tmp_path: Path) -> None:
-    with LocalNetwork(tmp_path, 2, "rendezvous", options={"clusters": 1, "retry_ms": 300.0}) as network:
-        network.await_joined()
-        network.join("n2", "n0")
+def test_a_ring_grows_from_one_process_to_eight_and_every_matcher_takes_a_share(tmp_path: Path) -> None:
+    with LocalNetwork(tmp_path, 1, "rendezvous", options={"retry_ms": 300.0}) as network:
+        for number in range(1, 8):
+            network.join(f"n{number}", "n0" if number < 3 else "n1")
+        names = [f"n{number}" for number in range(8)]
 
         async def shared() -> None:
             async with connect(network.urls["n0"], name="both") as bus, bus.subscribe("value >= 0") as stream:
                 number = 0
-                while not (await asyncio.to_thread(network.describe, "n2"))["state"]["matched"]:
-                    await bus.publish(Event({"value": 1}, f"e{number}"))
-                    assert (await anext(stream)).id == f"e{number}"
-                    number += 1
+                while not all(
+                    [(await asyncio.to_thread(network.describe, each))["state"]["matched"] for each in names]
+                ):
+                    for value in range(0, 1_000, 50):
+                        await bus.publish(Event({"value": value}, f"e{number}"))
+                        assert (await anext(stream)).id == f"e{number}"
+                        number += 1
 
         run(asyncio.wait_for(shared(), PATIENCE_S))
-        assert network.describe("n2")["state"]["matched"] > 0
+        assert all(network.describe(each)["state"]["matched"] > 0 for each in names)
