@@ -49,7 +49,6 @@ def _growth(table: Table) -> Figure:
         for size, each in by_size.items():
             axes.plot([size] * len(each), each, ".", ms=3, color="grey")
         axes.plot(list(by_size), [sum(each) / len(each) for each in by_size.values()], marker="o", ms=3, label=label)
-        axes.set(xlabel="nodes", xscale="log", ylim=(0, None))
 
     plot(messages, "to subscribe", lambda run: float(run["subscribe"]["messages"]))
     plot(messages, "to unsubscribe", lambda run: float(run["unsubscribe"]["messages"]))
@@ -61,7 +60,7 @@ def _growth(table: Table) -> Figure:
     sizes = list(growth(table, lambda run: 0.0))
     hops.plot(sizes, [log2(size) for size in sizes], ls=":", color="grey", label="log2 N")
     for axes, label in ((messages, "messages"), (hops, "hops"), (contacts, "in a node's table")):
-        axes.set_ylabel(label)
+        axes.set(xlabel="nodes", xscale="log", ylim=(0, None), ylabel=label)
         axes.legend(fontsize=7)
     return figure
 
@@ -109,6 +108,8 @@ def _printed(table: Table) -> Figure:
     figure, (missed, tables, recovery) = _row(3)
     for bits in table.settings("printed", "bits"):
         found = table("printed", identifiers=UNIFORM, bits=bits)
+        if not found:
+            continue
         sizes = sorted({run["nodes"] for run in found})
         runs = [[run for run in found if run["nodes"] == size] for size in sizes]
         for count, style in ((str(SET_BITS[0]), "-"), (str(SET_BITS[-1]), ":")):
