@@ -141,12 +141,17 @@ async def test_a_client_that_asks_and_never_reads_is_disconnected() -> None:
         texts = [f"n = {number} OR note = '{'x' * 2_000}'" for number in range(20)]
         held = [await bus.subscribe(text).ready() for text in texts]
         reader, writer = await asyncio.open_connection(*node.address.split(":"))
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(encode_frame(Hello(VERSION, "client", "greedy")))
         writer.write(b"".join(encode_frame(Describe(number)) for number in range(1_000)))
+        while (await bus.describe())["clients"] < 2:
+            await asyncio.sleep(0.01)
+        while (await bus.describe())["clients"] > 1:
+            await asyncio.sleep(0.01)
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
         data = await reader.read(-1)
         writer.close()
         assert len(data) < 1_000 * len(held) * 2_000
-        assert b"queue_bytes_max in [slow_consumers]" in data
         await bus.publish({"n": 1})
 
 

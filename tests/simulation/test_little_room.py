@@ -19,7 +19,7 @@ def test_all_that_was_accepted_arrives_through_crashes_and_cuts(name, seed, node
     for number in range(80):
         network.publish(network.any_node(), number, START_MS + float(network.random.uniform(0, 1_500)))
     make_trouble(network, crashes=6, cuts=2, until_ms=1_500)
-    verify_promises(network)
+    verify_promises(network, name=name)
 
 
 @pytest.mark.parametrize("name", ["filter-based", "kyra", "match-early"])
@@ -29,7 +29,7 @@ def test_nodes_that_were_cut_off_until_all_were_full_exchange_what_they_have(nam
     for number in range(120):
         network.publish(number % 4, number, START_MS + 100 + number)
     network.simulation.heal(at_ms=START_MS + 3_000)
-    verdict = verify_promises(network)
+    verdict = verify_promises(network, name=name)
     reasons = {refusal.reason for _, refusal in network.simulation.refused}
     assert reasons
     assert all("kept_bytes_max" in reason for reason in reasons)
