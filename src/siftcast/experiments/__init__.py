@@ -44,6 +44,6 @@ STUDIES = {
     "lookup-reuse": _study("lookup-reuse", "Lookup reuse", "1", ("L", 8)),
     "clustering": _study("clustering", "Subscription clustering", "2", ("C", 8)),
     "rendezvous": _study("rendezvous", "Layers and the rendezvous ring", "1", ("R", 7)),
-    "homed": _study("homed", "HOMED", "1", ("H", 6)),
+    "homed": _study("homed", "HOMED", "2", ("H", 6)),
 }
 """Papers by name; loaded when asked for, as they import what draws figures."""

@@ -3,6 +3,7 @@
 cube.py           vertices, identifiers, and how two places divide what one of them covered
 cover_table.py    the splits on the path of a place, contacts and summaries beyond each
 home.py           a place of a node: joining, dividing, beats, ending
+holders.py        who has a place as a contact, and when those are too many
 spreading.py      how all who must know hear that more is wanted, before it counts
 interests.py      subscriptions as digests, dealt out to a node's positions
 node.py           the protocol: all of it joined, and events

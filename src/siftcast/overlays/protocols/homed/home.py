@@ -8,7 +8,9 @@ the other's path with the new split at its end. That is all: nobody else's table
 which look for each of d neighbours among the neighbours of one node, are not needed, and fail.
 
 *Beats*: a place sends one to a contact beyond each split in turn, and both learn what the other's side holds. That
-keeps summaries right, finds who is silent, measures costs and finds more contacts, where some are wanting.
+keeps summaries right, finds who is silent, measures costs and finds more contacts, where some are wanting or have too
+many holders (`holders`). Who takes a contact's stead is taken to have reported what that one has, so that an exchange
+makes no summary narrower.
 
 *Ending* (2.4, 2.5): nobody inherits a cover; where nobody is left beyond a split, all on the other side forget the
 split, and their covers grow by that. All who must know have the place as a contact. A place that ends in peace says
@@ -34,6 +36,7 @@ from siftcast.overlays.protocols.homed.cube import (
     side_of,
     vertex_of,
 )
+from siftcast.overlays.protocols.homed.holders import Holders
 from siftcast.overlays.protocols.homed.messages import (
     Accept,
     Astray,
@@ -55,6 +58,7 @@ _MISSED_MAX = 3
 _FORMER_TURNS = 4
 _EMPTY_BEATS = 8
 _NAMED_MAX = 2
+_HEARD_MAX = 6
 _ACCEPTED_MAX = 64
 
 
@@ -102,8 +106,7 @@ class Home:
         self.realm: Realm | None = None
         self.state: State = "joining"
         self.table = CoverTable(settings)
-        self.holders: dict[Place, tuple[int, float]] = {}
-        """Who has sent beats, over which split, and when: back-pointers."""
+        self.holders = Holders()
         self.until_ms = float("inf")
         self.replaces: Home | None = None
         """The place that it is to take the place of."""
@@ -269,8 +272,7 @@ class Home:
             for contact in self._due(split):
                 self._beat(split, contact, summary, count, told, now)
         if self._turn % settings.contacts == 0:
-            old_ms = now - 4 * settings.contacts * settings.heartbeat_ms
-            self.holders = {place: held for place, held in self.holders.items() if held[1] >= old_ms}
+            self.holders.forget_silent(now - 4 * settings.contacts * settings.heartbeat_ms)
 
     def _due(self, split: Split) -> list[Contact]:
         """Those who are suspected, the one whose turn it is, and now and then one that was lost."""
@@ -314,13 +316,13 @@ class Home:
         if self.state == "ended":
             self._say_farewell_to(place, split)
             return
-        self.holders[place] = (split.id, now)
+        self.holders.note(place, split.id, beat.digest, now)
         self._take_report(split, place, beat, now)
         summary, count = self.table.side(split, self.digest)
-        named: list[Named] = []
-        members = [contact for contact in self.table.members(split) if not contact.missed]
-        for contact in self._random.sample(members, min(_NAMED_MAX, len(members))):
-            named.append((split.id, contact.place, contact.digest))
+        is_crowded = self.holders.is_crowded(split.id, self._settings.contacts, count, split.count)
+        if is_crowded:
+            self.holders.forget(place)
+        named = self._name_members(split, now, is_crowded)
         for id in beat.wanted:
             named += self._names_beyond(id)
         told = self._told(split, filters)
@@ -340,8 +342,23 @@ class Home:
             named=tuple(named),
             relayed=relayed,
             branches=branches,
+            crowded=is_crowded,
         )
         self._post.send(sender, answer)
+
+    def _name_members(self, split: Split, now: float, is_crowded: bool) -> list[Named]:
+        """Some of this side, to be contacts of somebody beyond a split."""
+        found: list[tuple[Place, int]] = []
+        if is_crowded:
+            # Its contacts are likely to be crowded too. Those who have just sent it a beat are anybody, and are there.
+            lower = {other.id for other in self.table.splits if other.rank > split.rank}
+            heard = self.holders.heard_last(lower, _HEARD_MAX, now - self._settings.heartbeat_ms)
+            found = self._random.sample(heard, min(_NAMED_MAX, len(heard)))
+        if len(found) < _NAMED_MAX:
+            members = [contact for contact in self.table.members(split) if not contact.missed]
+            chosen = self._random.sample(members, min(_NAMED_MAX - len(found), len(members)))
+            found += [(contact.place, contact.digest) for contact in chosen]
+        return [(split.id, place, digest) for place, digest in found]
 
     def _names_beyond(self, id: int) -> list[Named]:
         split = self.table.get(id)
@@ -378,6 +395,8 @@ class Home:
         if contact is not None:
             contact.missed = 0
             contact.branches = answer.branches
+            if answer.crowded:
+                self._exchange(split, contact, answer)
         for id, fresh, count in answer.relayed:
             other = self.table.get(id)
             if other is not None and other.side == split.side and not other.contacts:
@@ -392,6 +411,17 @@ class Home:
                 other.refresh()
             else:
                 other.spares = ((named, digest), *(spare for spare in other.spares if spare[0] != named))[:_NAMED_MAX]
+
+    def _exchange(self, split: Split, contact: Contact, answer: BeatAnswer) -> None:
+        """Lets a contact go that too many have, if it names somebody else."""
+        del split.contacts[contact.place]
+        for id, named, digest in answer.named:
+            if id != split.id or named[0] == self.place[0]:
+                continue
+            if self._add(split, Contact(named, digest, answer.summary)):
+                self._post.unwatch(contact.place)
+                return
+        split.contacts[contact.place] = contact
 
     def _take_report(self, split: Split, place: Place, report: Beat | BeatAnswer, now: float) -> None:
         contact = split.contacts.get(place)
@@ -471,9 +501,10 @@ class Home:
 
     def remove(self, split: Split, place: Place, now: float) -> None:
         """A place is not beyond a split, or not any more; whether anybody else is there has yet to be found out."""
-        split.contacts.pop(place, None)
-        split.former.pop(place, None)
-        self._post.unwatch(place)
+        if place in split.contacts or place in split.former:
+            split.contacts.pop(place, None)
+            split.former.pop(place, None)
+            self._post.unwatch(place)
         split.filters = None
         split.refresh()
         if not split.contacts and split.emptied_ms is None:
@@ -516,15 +547,13 @@ class Home:
 
     def say_farewell(self) -> None:
         """To those who have not answered it yet."""
-        told = {place: id for place, (id, _) in self.holders.items()}
         for split in self.table.splits:
-            told |= dict.fromkeys(split.contacts, split.id)
-        self.holders = {place: (id, 0.0) for place, id in told.items()}
-        for place, id in told.items():
-            split_ = self.table.get(id)
-            if split_ is None:
-                continue
-            self._say_farewell_to(place, split_)
+            for contact in split.contacts.values():
+                self.holders.note(contact.place, split.id, contact.digest, 0.0)
+        for place, id in self.holders.items():
+            held = self.table.get(id)
+            if held is not None:
+                self._say_farewell_to(place, held)
 
     def _say_farewell_to(self, place: Place, split: Split) -> None:
         members = [contact for contact in self.table.members(split) if contact.place != place]
@@ -534,7 +563,7 @@ class Home:
     def handle_farewell(self, sender: NodeId, farewell: Farewell, now: float) -> None:
         """Somebody beyond a split ends."""
         place = (sender, farewell.serial)
-        self.holders.pop(place, None)
+        self.holders.forget(place)
         self._post.send(sender, Parted(farewell.serial, self.place[1]))
         split = self.table.get(farewell.split)
         if split is None:
@@ -548,7 +577,7 @@ class Home:
 
     def handle_parted(self, sender: NodeId, parted: Parted) -> None:
         """Somebody has heard the farewell."""
-        self.holders.pop((sender, parted.serial), None)
+        self.holders.forget((sender, parted.serial))
 
     def close(self) -> None:
         """Watches nobody any more."""

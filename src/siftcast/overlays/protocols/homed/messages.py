@@ -76,7 +76,10 @@ class Beat(HomedMessage, frozen=True, gc=False):
 
 
 class BeatAnswer(HomedMessage, frozen=True, gc=False):
-    """What a beat says, from the other side, and others to talk to: beyond this split, or beyond one above."""
+    """What a beat says, from the other side, and others to talk to: beyond this split, or beyond one above.
+
+    If `crowded`, the receiver is to take one of these in the sender's stead, which does not count on it any more.
+    """
 
     to: int
     split: int
@@ -89,6 +92,7 @@ class BeatAnswer(HomedMessage, frozen=True, gc=False):
     named: tuple[Named, ...] = ()
     relayed: tuple[tuple[int, int, int], ...] = ()
     branches: tuple[Named, ...] = ()
+    crowded: bool = False
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:

@@ -6,7 +6,7 @@ until the node has done with what it is at.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from siftcast.overlays.contract import Effect, Message, NodeId, SendMessage, Unwatch, Watch
@@ -20,7 +20,8 @@ class Post:
 
     def __init__(self, node: NodeId) -> None:
         self._node = node
-        self._watched: dict[NodeId, set[int]] = {}
+        self._watched: dict[NodeId, Counter[int]] = {}
+        """How often each of a node's places is wanted: several places of this one may have the same contact."""
         self.effects: list[Effect] = []
         self.inner: deque[Message] = deque()
 
@@ -48,20 +49,22 @@ class Post:
             return
         places = self._watched.get(node)
         if places is None:
-            self._watched[node] = {serial}
+            places = self._watched[node] = Counter()
             self.effects.append(Watch(node))
-        else:
-            places.add(serial)
+        places[serial] += 1
 
     def unwatch(self, place: Place) -> None:
-        """Does not want to, as far as this place goes."""
+        """Does not want to any more, once for each time it wanted to."""
         node, serial = place
         places = self._watched.get(node)
-        if places is not None and serial in places:
-            places.discard(serial)
-            if not places:
-                del self._watched[node]
-                self.effects.append(Unwatch(node))
+        if places is None or serial not in places:
+            return
+        places[serial] -= 1
+        if not places[serial]:
+            del places[serial]
+        if not places:
+            del self._watched[node]
+            self.effects.append(Unwatch(node))
 
     def take(self) -> list[Effect]:
         """The effects of the turn, which is over."""
