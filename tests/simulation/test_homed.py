@@ -3,6 +3,8 @@
 Every network runs with `strict_introductions`. What the printed algorithms miss in the same situations is in the study.
 """
 
+from collections import Counter
+
 import pytest
 
 from siftcast.runtimes.sim import Faults
@@ -315,3 +317,50 @@ def test_one_seed_gives_one_run():
     runs = [HomedNetwork(20, seed, faults=trouble).run(2_000) for seed in (3, 3, 4)]
     first, second, third = (net.simulation.trace.digest() for net in runs)
     assert first == second != third
+
+
+# -- nobody is a contact of too many -------------------------------------------------------------------------
+
+
+def held_by(net):
+    """How many places have each place as a contact."""
+    homes = [home for node in net.running for home in net.homes(node)]
+    return Counter(place for home in homes for split in home.table.splits for place in split.contacts)
+
+
+def test_places_that_came_early_are_contacts_of_few_more_than_others():
+    net = HomedNetwork(300).run(1_100)
+    before = sum(held_by(net).values()) / 300
+    net.run(2_000)
+    held = held_by(net)
+    assert sum(held.values()) / 300 >= before, "no contact went without another one in its stead"
+    assert max(held.values()) <= 3 * before, "the first place was a contact of all others"
+    net.expect_exact(3)
+
+
+@pytest.mark.parametrize(
+    ("contacts", "seed"), [(1, 1), (2, 2), *(pytest.param(1, seed, marks=pytest.mark.full) for seed in range(3, 8))]
+)
+def test_no_summary_loses_a_bit_that_counts_while_contacts_are_exchanged(contacts, seed):
+    net = HomedNetwork(50, seed, joining_ms=2_000.0, contacts=contacts, heartbeat_ms=100.0, drift=1.0)
+    counted, exchanged, known = {}, 0, {}
+    for step in range(180):
+        if step % 4 == 0 and 18 <= step < 140:  # some while others still join, and while contacts are exchanged
+            net.subscribe(net.random.choice(net.running), f"more{step}", net.draw(5))
+        net.run(100)
+        homes = {home.place: home for node in net.running for home in net.homes(node) if home.state == "placed"}
+        for place, home in homes.items():
+            if net.simulation.protocols[place[0]].is_settled:
+                counted[place] = home.digest
+        paths = {place: {split.id: split.side for split in home.table.splits} for place, home in homes.items()}
+        for place, home in homes.items():
+            for split in home.table.splits:
+                there = [other for other in counted if paths[other].get(split.id) == 1 - split.side]
+                lost = [other for other in there if not is_within(counted[other], split.summary)]
+                assert not lost, f"at {net.now:.0f} ms {place} does not know beyond {split.rank} what {lost} want"
+                before = known.get((place, split.id), set())
+                exchanged += len(before - set(split.contacts))
+                known[place, split.id] = set(split.contacts)
+    assert len(counted) == 50
+    assert exchanged > 15
+    net.expect_exact(6)
