@@ -51,9 +51,8 @@ def test_those_who_were_heard_last_come_first():
     holders = Holders()
     for node, split, now in ((1, LOWER, 1.0), (2, LOWER, 2.0), (3, UPPER, 3.0), (1, LOWER, 4.0), (4, LOWER, 5.0)):
         holders.note(place(node), split, node, now)
-    assert holders.heard_last({LOWER}, 2, 0.0) == [(place(4), 4), (place(1), 1)]
-    assert holders.heard_last({LOWER}, 9, 2.0) == [(place(4), 4), (place(1), 1), (place(2), 2)]
-    assert holders.heard_last({LOWER}, 9, 4.5) == [(place(4), 4)]
+    assert holders.heard_last({LOWER}, 2.0) == [(place(4), 4), (place(1), 1), (place(2), 2)]
+    assert holders.heard_last({LOWER}, 4.5) == [(place(4), 4)]
 
 
 def test_a_node_is_watched_until_each_of_its_places_that_has_the_contact_lets_it_go():
@@ -128,3 +127,6 @@ def test_whoever_comes_when_a_place_is_crowded_is_named_somebody_who_is_there_an
     assert (UPPER, place(30), 0b10) in late.named
     assert place(104) not in home.holders
     assert not beat(home, post, 103, UPPER, 4.0).crowded, "who was there before may stay"
+    silent = beat(home, post, 105, UPPER, 1_000.0)
+    assert not silent.crowded, "nobody has just been heard, and might be gone"
+    assert place(105) in home.holders

@@ -173,7 +173,8 @@ Stated on 18 November 2026, after trials of the printed algorithms with up to 4,
   for somebody because nobody is left beyond a split. Judged against neighbours and contact holders of the lost node
   alone, which is less than the row allows: nobody inherits a cover, so there is no heir. That the place of a lost
   contact is given to another one that beats name, as wherever there is room, does not count; tables that change so
-  elsewhere are printed, among them those in which a contact that has too many holders is exchanged. Afterwards events must reach all that are left.
+  elsewhere are printed, among them those in which a contact that has too many holders is exchanged. Afterwards events
+  must reach all that are left.
 - **Variants** (H6) work if nothing is missed, wrong or doubled, as far as each promises that: filters carried by beats
   keep events from interested digests on purpose, and a node of several positions may be sent an event at each. Carried
   filters must also lower the false positives, the more the more are carried.

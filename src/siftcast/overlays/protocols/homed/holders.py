@@ -62,12 +62,12 @@ class Holders:
         for place in [place for place, (_, _, heard_ms) in self._held.items() if heard_ms < since_ms]:
             self.forget(place)
 
-    def heard_last(self, splits: Collection[int], count: int, since_ms: float) -> list[tuple[Place, int]]:
-        """The holders over these splits that have been heard last, but not before a time, with their digests."""
+    def heard_last(self, splits: Collection[int], since_ms: float) -> list[tuple[Place, int]]:
+        """The holders over these splits that have been heard since a time, the last one first, with their digests."""
         found: list[tuple[Place, int]] = []
         for place in reversed(self._held):
             split, digest, heard_ms = self._held[place]
-            if len(found) == count or heard_ms < since_ms:
+            if heard_ms < since_ms:
                 break
             if split in splits:
                 found.append((place, digest))

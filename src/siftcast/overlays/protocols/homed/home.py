@@ -58,7 +58,7 @@ _MISSED_MAX = 3
 _FORMER_TURNS = 4
 _EMPTY_BEATS = 8
 _NAMED_MAX = 2
-_HEARD_MAX = 6
+_HEARD_SHARE = 1 / 8
 _ACCEPTED_MAX = 64
 
 
@@ -319,10 +319,10 @@ class Home:
         self.holders.note(place, split.id, beat.digest, now)
         self._take_report(split, place, beat, now)
         summary, count = self.table.side(split, self.digest)
-        is_crowded = self.holders.is_crowded(split.id, self._settings.contacts, count, split.count)
-        if is_crowded:
+        instead = self._name_instead(split, count, now)
+        if instead:
             self.holders.forget(place)
-        named = self._name_members(split, now, is_crowded)
+        named = instead or self._name_members(split)
         for id in beat.wanted:
             named += self._names_beyond(id)
         told = self._told(split, filters)
@@ -342,23 +342,27 @@ class Home:
             named=tuple(named),
             relayed=relayed,
             branches=branches,
-            crowded=is_crowded,
+            crowded=bool(instead),
         )
         self._post.send(sender, answer)
 
-    def _name_members(self, split: Split, now: float, is_crowded: bool) -> list[Named]:
+    def _name_members(self, split: Split) -> list[Named]:
         """Some of this side, to be contacts of somebody beyond a split."""
-        found: list[tuple[Place, int]] = []
-        if is_crowded:
-            # Its contacts are likely to be crowded too. Those who have just sent it a beat are anybody, and are there.
-            lower = {other.id for other in self.table.splits if other.rank > split.rank}
-            heard = self.holders.heard_last(lower, _HEARD_MAX, now - self._settings.heartbeat_ms)
-            found = self._random.sample(heard, min(_NAMED_MAX, len(heard)))
-        if len(found) < _NAMED_MAX:
-            members = [contact for contact in self.table.members(split) if not contact.missed]
-            chosen = self._random.sample(members, min(_NAMED_MAX - len(found), len(members)))
-            found += [(contact.place, contact.digest) for contact in chosen]
-        return [(split.id, place, digest) for place, digest in found]
+        members = [contact for contact in self.table.members(split) if not contact.missed]
+        chosen = self._random.sample(members, min(_NAMED_MAX, len(members)))
+        return [(split.id, contact.place, contact.digest) for contact in chosen]
+
+    def _name_instead(self, split: Split, count: int, now: float) -> list[Named]:
+        """Who else may be a contact of those beyond a split, if too many have this place.
+
+        Its contacts are likely to be crowded too. Those who have just sent it a beat are anybody, and are there.
+        """
+        if not self.holders.is_crowded(split.id, self._settings.contacts, count, split.count):
+            return []
+        lower = {other.id for other in self.table.splits if other.rank > split.rank}
+        heard = self.holders.heard_last(lower, now - self._settings.heartbeat_ms * _HEARD_SHARE)
+        chosen = self._random.sample(heard, min(_NAMED_MAX, len(heard)))
+        return [(split.id, place, digest) for place, digest in chosen]
 
     def _names_beyond(self, id: int) -> list[Named]:
         split = self.table.get(id)
@@ -413,13 +417,17 @@ class Home:
                 other.spares = ((named, digest), *(spare for spare in other.spares if spare[0] != named))[:_NAMED_MAX]
 
     def _exchange(self, split: Split, contact: Contact, answer: BeatAnswer) -> None:
-        """Lets a contact go that too many have, if it names somebody else."""
+        """Lets a contact go that too many have, if it names somebody else, who is asked next."""
         del split.contacts[contact.place]
+        others = tuple(split.contacts.items())
         for id, named, digest in answer.named:
             if id != split.id or named[0] == self.place[0]:
                 continue
             if self._add(split, Contact(named, digest, answer.summary)):
                 self._post.unwatch(contact.place)
+                for place, other in others:
+                    del split.contacts[place]
+                    split.contacts[place] = other
                 return
         split.contacts[contact.place] = contact
 
