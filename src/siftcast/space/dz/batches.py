@@ -159,7 +159,7 @@ def _bit_length(number: int) -> int:
 
 
 @_kernel
-def _look(part, axes, wildcards, levels, positions, low, high, shared, filled, position, divided, last):  # type: ignore[no-untyped-def]
+def _look(part, axes, wildcards, levels, positions, shared, filled, position, divided):  # type: ignore[no-untyped-def]
     """Which division of a part is next: its place in `position` and its axis in `divided`, -1 for none."""
     first, chosen, end, fills_all = 1 << 30, -1, 0, True
     for axis in range(axes):
@@ -175,7 +175,6 @@ def _look(part, axes, wildcards, levels, positions, low, high, shared, filled, p
         position[part], divided[part] = end, -1
     else:
         position[part], divided[part] = first, chosen
-    last[part] = end
 
 
 @_kernel
@@ -188,68 +187,78 @@ def _measure(part, axis, low, high, shared, filled):  # type: ignore[no-untyped-
 
 
 @_kernel
-def _last_place(one, words):  # type: ignore[no-untyped-def]
-    """The last of the places that are set."""
-    for word in range(words - 1, -1, -1):
-        bits = one[word]
-        if bits:
-            lowest = bits & (~bits + np.uint64(1))
-            return 64 * word + 63 - (_bit_length(np.int64(lowest >> np.uint64(1))) if lowest > 1 else 0)
-    return -1
+def _last_place(bits):  # type: ignore[no-untyped-def]
+    """Which of 64 places is the last that is set, the first being the most significant bit."""
+    lowest = bits & (~bits + np.uint64(1))
+    return 64 - _bit_length(np.int64(lowest >> np.uint64(1))) - 1 if lowest > np.uint64(1) else 63
 
 
 @_kernel
-def _pair_place(values, fixed, one, other, words, wildcards, differing):  # type: ignore[no-untyped-def]
+def _pair_place(values, fixed, box, one, other, words, wildcards):  # type: ignore[no-untyped-def]
     """The only place in which two expressions of one form differ, if they are siblings; else -1."""
-    count = 0
+    place, end = -1, -1
     for word in range(words):
-        if fixed[one, word] != fixed[other, word]:
+        form = fixed[box, one, word]
+        if form != fixed[box, other, word]:
             return -1
-        bits = values[one, word] ^ values[other, word]
-        if bits & (bits - np.uint64(1)):
-            return -1
-        differing[word] = bits
-        count += bits != 0
-    if count != 1:
-        return -1
-    place = _last_place(differing, words)
-    if not wildcards and place != _last_place(fixed[one], words):
-        return -1
-    return place
+        bits = values[box, one, word] ^ values[box, other, word]
+        if bits:
+            if place >= 0 or bits & (bits - np.uint64(1)):
+                return -1
+            place = 64 * word + _last_place(bits)
+        if form and not wildcards:
+            end = 64 * word + _last_place(form)
+    return place if wildcards or place == end else -1
 
 
 @_kernel
-def _merge(values, fixed, count, words, wildcards, differing):  # type: ignore[no-untyped-def]
+def _merge(values, fixed, box, count, words, wildcards, pairs, alive):  # type: ignore[no-untyped-def]
     """As `cubes.merged`: siblings become one, the last places first, until there are none."""
+    left = 0
+    for one in range(count):
+        alive[one] = True
+        for other in range(one + 1, count):
+            pairs[one, other] = _pair_place(values, fixed, box, one, other, words, wildcards)
+            left += pairs[one, other] >= 0
+    if not left:
+        return count
     passed, merges = 1 << 30, 0
     while True:
         place = -1
         for one in range(count):
-            for other in range(one + 1, count):
-                found = _pair_place(values, fixed, one, other, words, wildcards, differing)
-                if place < found < passed:
-                    place = found
+            if alive[one]:
+                for other in range(one + 1, count):
+                    if alive[other] and place < pairs[one, other] < passed:
+                        place = pairs[one, other]
         if place < 0:
             if not merges:
-                return count
+                break
             passed, merges = 1 << 30, 0
             continue
         word, bit = place // 64, np.uint64(1) << np.uint64(63 - place % 64)
-        one = 0
-        while one < count:
-            other = one + 1
-            while other < count:
-                if _pair_place(values, fixed, one, other, words, wildcards, differing) == place:
-                    values[one, word] &= ~bit
-                    fixed[one, word] &= ~bit
-                    count -= 1
-                    for each in range(words):
-                        values[other, each] = values[count, each]
-                        fixed[other, each] = fixed[count, each]
-                    break
-                other += 1
-            one += 1
+        for one in range(count):
+            if alive[one]:
+                for other in range(one + 1, count):
+                    if alive[other] and pairs[one, other] == place:
+                        values[box, one, word] &= ~bit
+                        fixed[box, one, word] &= ~bit
+                        alive[other] = False
+                        # No pair has this place any more: the new form lacks it.
+                        for each in range(count):
+                            if alive[each] and each != one:
+                                found = _pair_place(values, fixed, box, one, each, words, wildcards)
+                                pairs[min(one, each), max(one, each)] = found
+                        break
         passed, merges = place, merges + 1
+    kept = 0
+    for one in range(count):
+        if alive[one]:
+            if kept < one:
+                for word in range(words):
+                    values[box, kept, word] = values[box, one, word]
+                    fixed[box, kept, word] = fixed[box, one, word]
+            kept += 1
+    return kept
 
 
 @_kernel
@@ -258,9 +267,8 @@ def _map_boxes(lows, highs, theta, wildcards, levels, positions, spread, masks, 
     low, high = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.int64)
     shared, filled = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.bool_)
     position, divided = np.empty(theta, np.int64), np.empty(theta, np.int64)
-    last, depth = np.empty(theta, np.int64), np.empty(theta, np.int64)
-    way = np.empty(theta, np.uint64)
-    differing = np.empty(words, np.uint64)
+    depth, way = np.empty(theta, np.int64), np.empty(theta, np.uint64)
+    pairs, alive = np.empty((theta, theta), np.int64), np.empty(theta, np.bool_)
     for box in range(lows.shape[0]):
         empty = False
         for axis in range(axes):
@@ -272,7 +280,7 @@ def _map_boxes(lows, highs, theta, wildcards, levels, positions, spread, masks, 
         if empty:
             continue
         way[0], depth[0] = 0, 0
-        _look(0, axes, wildcards, levels, positions, low, high, shared, filled, position, divided, last)
+        _look(0, axes, wildcards, levels, positions, shared, filled, position, divided)
         parts = 1
         while True:
             best = -1
@@ -301,7 +309,7 @@ def _map_boxes(lows, highs, theta, wildcards, levels, positions, spread, masks, 
             way[parts] = way[best] | np.uint64(1) << np.uint64(64 - depth[best])
             for half in (best, parts):
                 _measure(half, axis, low, high, shared, filled)
-                _look(half, axes, wildcards, levels, positions, low, high, shared, filled, position, divided, last)
+                _look(half, axes, wildcards, levels, positions, shared, filled, position, divided)
             parts += 1
         for part in range(parts):
             for word in range(words):
@@ -320,4 +328,4 @@ def _map_boxes(lows, highs, theta, wildcards, levels, positions, spread, masks, 
                     mask = ~np.uint64(0) << np.uint64(64 - ones) if ones else np.uint64(0)
                 values[box, part, word] = value & mask
                 fixed[box, part, word] = mask
-        counts[box] = _merge(values[box], fixed[box], parts, words, wildcards, differing)
+        counts[box] = _merge(values, fixed, box, parts, words, wildcards, pairs, alive)

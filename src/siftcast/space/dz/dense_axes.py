@@ -185,8 +185,9 @@ class TextAxis(DzAxis):
 
     def _is_aligned(self, bounds: Range, low: int, high: int) -> bool:
         low_cut, high_cut = bounds
-        starts = not low or _encoded(low_cut[1]) == self._first_of(low)
-        return starts and (len(high_cut) == 1 or _encoded(high_cut[1]) == self._first_of(high))
+        if low and _encoded(low_cut[1]) != self._first_of(low):
+            return False
+        return len(high_cut) == 1 or (high < 1 << self.inner and _encoded(high_cut[1]) == self._first_of(high))
 
     def place(self, cell: int) -> float:
         return float(cell)
