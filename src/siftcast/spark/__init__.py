@@ -15,12 +15,14 @@
 
     ss.register(spark, "my_rules", subscriptions)             # SELECT *, my_rules(struct(*)) FROM events
 
+    ss.dz(events, schema, length=12).groupBy("dz").count()    # how many events each cell of the content space has
+
     clusters = ss.cluster(events, subscriptions, k=50)        # subscription_id + cluster: who receives the same events
     ss.cluster_cost(other_events, subscriptions, clusters)    # messages sent and wanted
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the path of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition` and `history`
-for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition`, `history`
+and `dz_columns` for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which
 keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
 """
 
@@ -32,6 +34,7 @@ from pyspark.sql import SparkSession
 from siftcast.space.shard_plan import ShardPlan
 from siftcast.spark.accounts import MatchCounts, MatchResult, match_with_rejects
 from siftcast.spark.compiled import CompiledSubscriptions, compile_subscriptions
+from siftcast.spark.dz_columns import dz
 from siftcast.spark.errors import SparkError, short_errors
 from siftcast.spark.event_stream import read_event_stream
 from siftcast.spark.history import match_history
@@ -97,6 +100,7 @@ __all__ = [
     "cluster_cost",
     "cluster_stream",
     "compile_subscriptions",
+    "dz",
     "find_java",
     "is_connect",
     "match",

@@ -83,6 +83,15 @@ class DzSpace:
         """Whether each value of every attribute has a cell of its own, so that enough expressions are exact."""
         return all(axis.exact for axis in self.axes)
 
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """For each place of an event's expression, its axis and by how much a cell is shifted to have the bit last."""
+        found = [(0, 0)] * self.length
+        for axis, positions in enumerate(self._interleaving.positions):
+            for level, position in enumerate(positions):
+                found[position] = axis, len(positions) - 1 - level
+        return found
+
     def of_event(self, event: Event | Mapping[str, object]) -> Dz:
         """The cell of an event. Raises EventError if it has none, as with a value off the grid."""
         check_event(event)
