@@ -60,7 +60,7 @@ def test_the_printed_algorithm_gives_one_expression_too_many_and_the_repaired_on
 def test_reading_j_as_some_dimension_does_not_enclose_and_the_repaired_algorithm_does():
     rng = np.random.default_rng(2)
     space, sides = space_of(16, 2), ((0.0, 16.0),) * 2
-    lost = {reading: 0 for reading in Reading}
+    lost = dict.fromkeys(Reading, 0)
     for _ in range(200):
         text, box = drawn(rng, 16, 2, widest=8)
         inside = [tuple(rng.uniform(low, high) for low, high in box) for _ in range(4)]

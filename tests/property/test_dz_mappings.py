@@ -75,7 +75,10 @@ def leaves(draw):
             st.builds(In, st.just(reference), st.lists(point, min_size=1, max_size=3).map(tuple), st.booleans()),
             st.builds(IsNull, st.just(reference), st.booleans()),
             st.builds(
-                Like, st.just(reference), st.sampled_from(["a%", "%t", "b_e", "bee", "%"]).map(LikePattern), st.booleans()
+                Like,
+                st.just(reference),
+                st.sampled_from(["a%", "%t", "b_e", "bee", "%"]).map(LikePattern),
+                st.booleans(),
             ),
             st.builds(Comparison, st.just("<"), st.just(reference), st.just(other)),
         )
@@ -109,9 +112,7 @@ def test_what_a_filter_matches_is_covered_by_at_most_theta_expressions(filter_, 
 # -- exactness: spaces small enough to try every event ------------------------------------------------
 
 SMALL = Schema([Attribute("x", "int", (1, 7)), Attribute("y", "float", (0, 1), 0.25), Attribute("z", "bool")])
-SMALL_EVENTS = [
-    {"x": x, "y": y, "z": z} for x, y, z in product(range(1, 8), (0, 0.25, 0.5, 0.75, 1.0), (False, True))
-]
+SMALL_EVENTS = [{"x": x, "y": y, "z": z} for x, y, z in product(range(1, 8), (0, 0.25, 0.5, 0.75, 1.0), (False, True))]
 ENOUGH = 4_096
 numbers = st.integers(0, 8)
 quarters = st.sampled_from([-0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25])
@@ -197,7 +198,9 @@ BATCH_SPACES = [
     DzSpace.of(BOXES, ("a", "b", "c")),
     DzSpace.of(BOXES, ("a", "e", "d", "b"), bits=17),
     DzSpace.of(BOXES, ("a", "b", "c", "d", "e")),
-    DzSpace.of(Schema([Attribute("t", "string"), Attribute("f", "float"), Attribute("m", "timestamp")]), ("t", "f", "m")),
+    DzSpace.of(
+        Schema([Attribute("t", "string"), Attribute("f", "float"), Attribute("m", "timestamp")]), ("t", "f", "m")
+    ),
 ]
 
 

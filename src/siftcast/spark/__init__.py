@@ -21,9 +21,10 @@
     ss.cluster_cost(other_events, subscriptions, clusters)    # messages sent and wanted
 
 Read `session` for where it runs, `compiled` for how subscriptions get to the workers, `matching` for the path of an
-event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition`, `history`
-and `dz_columns` for what the network needs to know, `clustering` for who receives the same events, and `streaming` for streams, which
-keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep none.
+event, `intake`, `dead_letters` and `accounts` for what becomes of bad input, `statistics`, `partition`, `history` and
+`dz_columns` for what the network needs to know, `clustering` for who receives the same events, and `streaming` for
+streams, which keep their state in folders. All other transforms are functions from DataFrame to DataFrame and keep
+none.
 """
 
 from importlib import import_module

@@ -114,7 +114,8 @@ def _cells(axis: DzAxis, column: pa.Array) -> Cells:
             f"'{axis.attribute.name}' holds texts that are not UTF-8; repair the column with Spark's make_valid_utf8()"
         ) from None
     by_code = np.array([*distinct, _cell(axis, None)], np.int64)
-    return by_code[coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)]
+    found: Cells = by_code[coded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)]
+    return found
 
 
 def _cell(axis: DzAxis, value: object) -> int:

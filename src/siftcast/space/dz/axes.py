@@ -1,14 +1,14 @@
 """The values of one attribute as a line of 2^levels cells, halved again and again.
 
-    granular    n values, value i in cell ⌊i·2^k / n⌋, k = ⌈log₂ n⌉: int with a domain, numbers with a granularity, bool,
-                strings with a listed domain, timestamps (microseconds); exact, as each value has a cell of its own
-    others      values without number, see `dense_axes`: cells enclose
+    granular    n values, value i in cell ⌊i·2^k / n⌋, k = ⌈log₂ n⌉: int with a domain, numbers with a granularity,
+                bool, strings with a listed domain, timestamps (microseconds); exact: each value has its own cell
+    others      values that cannot be counted, see `dense_axes`: cells enclose
 
 Cells are half-open: a half is [L, X), the other [X, U). The thesis writes [L, X] and (X, U], and then loses its own
 example: [25, 50] of [0, 100] would be (25, 50] and a piece of [0, 25]. Of 100 integers, 25 … 49 is the quarter `01`.
 
-Where n is no power of two some cells hold no value, and ranges of values still meet without a gap. With fewer levels
-than k, neighbours share cells, and a range is enclosed by the cells it touches.
+Where n is no power of two some cells hold no value; each goes to a neighbour, so that ranges of values meet without a
+gap. With fewer levels than k, neighbours share cells, and a range is enclosed by the cells it touches.
 
 If events may lie *elsewhere* (no value, NULL, NaN, another kind, outside of the domain), the line is twice as long:
 half 0 are the cells above, half 1 is elsewhere.
@@ -177,14 +177,24 @@ class GridAxis(DzAxis):
         return min(max(index, 0), self.count)
 
     def low_cell(self, cut: Cut) -> int:
-        return self.cell_of_index(self._index(cut))
+        return self._border(self._index(cut))[0]
 
     def high_cell(self, cut: Cut) -> int:
-        return self._end_of_index(self._index(cut))
+        return self._border(self._index(cut))[1]
 
-    def _end_of_index(self, index: int) -> int:
-        end = self.cell_of_index(index)
-        return end + 1 if index and self.cell_of_index(index - 1) == end else end
+    def _border(self, index: int) -> CellRange:
+        """Where the cells of the values from this one on begin, and where those of the values before end.
+
+        The same place, unless two values share a cell. A cell that holds no value goes to the side with which it makes
+        a whole pair, so that a single value is one expression.
+        """
+        low = self.cell_of_index(index)
+        if not index:
+            return 0, 0
+        high = self.cell_of_index(index - 1) + 1
+        if low > high:
+            low = high = high + (high & 1)
+        return low, high
 
     def _reaches_beyond(self, bounds: Range) -> bool:
         if self.attribute.kind is Kind.BOOLEAN:
@@ -217,7 +227,7 @@ class GridAxis(DzAxis):
         return float(self.base + index)
 
     def cells_of_places(self, low: float, high: float) -> CellRange:
-        return self.cell_of_index(self._count_below(low)), self._end_of_index(self._count_below(high))
+        return self._border(self._count_below(low))[0], self._border(self._count_below(high))[1]
 
     def _count_below(self, place: float) -> int:
         if isinf(place):

@@ -1,4 +1,4 @@
-"""Attributes whose values cannot be counted: a cell holds many of them, and a range is enclosed by the cells it touches.
+"""Attributes whose values cannot be counted: a cell holds many, and a range is enclosed by the cells it touches.
 
     dense    float with a domain, in cells of equal width
     open     numbers without a domain, by the leading bits of the double: sign, exponent, fraction
@@ -99,7 +99,8 @@ class NumberAxis(DzAxis):
         scale = self.attribute.scale
         if scale.step is None:
             return place
-        exact = scale.origin + (place + shift) * scale.step  # type: ignore[operator]
+        assert isinstance(place, int)
+        exact = scale.origin + (place + shift) * scale.step
         return exact.numerator if exact.denominator == 1 else _as_float(exact)
 
     def _reaches_beyond(self, bounds: Range) -> bool:
@@ -211,10 +212,10 @@ def _encoded(text: str) -> bytes:
 
 def _ordered_bits(number: float) -> int:
     """64 bits that are ordered as doubles are; -0.0 is 0.0."""
-    (bits,) = struct.unpack(">Q", struct.pack(">d", number + 0.0))
+    bits = int.from_bytes(struct.pack(">d", number + 0.0), "big")
     return (bits ^ ((1 << 64) - 1)) if bits & _SIGN else bits | _SIGN
 
 
 def _number_of_bits(bits: int) -> float:
-    (number,) = struct.unpack(">d", struct.pack(">Q", bits ^ _SIGN if bits & _SIGN else bits ^ ((1 << 64) - 1)))
+    (number,) = struct.unpack(">d", struct.pack(">Q", bits ^ (_SIGN if bits & _SIGN else (1 << 64) - 1)))
     return -inf if isnan(number) else float(number)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from siftcast.model import ArgumentError, Attribute, Event, EventError, Filter, Schema, SchemaError
+from siftcast.model import ArgumentError, Attribute, Event, EventError, Schema, SchemaError
 from siftcast.model.event import check_event
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.normal_form import Conjunction, normal_form
@@ -151,9 +151,7 @@ class DzSpace:
                 raise ArgumentError(f"NaN is no place on '{axis.attribute.name}'")
             cells = axis.whole if (low, high) == (-inf, inf) else axis.cells_of_places(low, high)
             product.append((cells,) if cells[0] < cells[1] else ())
-        cubes, exact = enclose(
-            self._interleaving, [tuple(product)] if all(product) else [], theta, wildcards=wildcards
-        )
+        cubes, exact = enclose(self._interleaving, [tuple(product)] if all(product) else [], theta, wildcards=wildcards)
         return DzSet.of_tidy_cubes(cubes, exact=exact)
 
     def of_boxes(self, lows: npt.ArrayLike, highs: npt.ArrayLike, theta: int, *, wildcards: bool = True) -> DzBatch:

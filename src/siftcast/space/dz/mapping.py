@@ -4,14 +4,14 @@ The space is halved breadth first. A part in which the interest lies on both sid
 more than θ parts afterwards; where it lies on one side only, the other one is left out; a part that is all interest, or
 a single cell, stays. As printed the algorithm does not do so, see `experiments.qos.printed_mapping`:
 
-    f.U < x                      its own example ends on the line x, falls through and becomes ε; here ranges are half-open
-    |q| + |DZC| < θ              gives θ + 1 expressions; a division needs |q| + |DZC| + 2 ≤ θ, with the part taken out
-    f.Lj, f.Uj without a j       is the dimension that is divided; "some dimension" does not enclose
+    f.U < x                   its own example ends on the line x, falls through and becomes ε; ranges here are half-open
+    |q| + |DZC| < θ           gives θ + 1 expressions; a division needs |q| + |DZC| + 2 ≤ θ, with the part taken out
+    f.Lj, f.Uj without a j    is the dimension that is divided; "some dimension" does not enclose
 
 With stars (section 2.6) a dimension that the interest fills is not divided: it has stars. That is why they are the
 default. Where ten attributes are known and two of them asked about, plain expressions must divide the other eight, and
-64 of them enclose 0.675 of the space where 0.083 are wanted. When θ is used up, stars still help: a part keeps the
-levels that all of its interest shares in *every* dimension, while a plain expression ends at the first that it does not.
+64 of them enclose several times what is wanted. When θ is used up, stars still help: a part keeps the levels that all
+of its interest shares in *every* dimension, while a plain expression ends at the first that it does not.
 
 An interest is a union of products: alternatives, each a set of cell ranges on every axis. With stars every alternative
 begins on its own, because what asks about different attributes shares no good divisions.
@@ -39,7 +39,9 @@ Product = tuple[CellRanges, ...]
 def checked_theta(theta: object, most: int = THETA_MAX) -> int:
     """The number of expressions, if it is one; raises ArgumentError."""
     if not isinstance(theta, int) or isinstance(theta, bool) or not 1 <= theta <= most:
-        raise ArgumentError(f"theta, the most expressions of a mapping, is a whole number from 1 to {most:,}, not {shown(theta)}")
+        raise ArgumentError(
+            f"theta, the most expressions of a mapping, is a whole number from 1 to {most:,}, not {shown(theta)}"
+        )
     return theta
 
 

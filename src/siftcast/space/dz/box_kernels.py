@@ -1,0 +1,241 @@
+"""The repaired Algorithm 4 for boxes, compiled: what `mapping` does, for one product at a time and without its objects.
+
+The parts of a box are few (θ ≤ 64), so they lie in small tables that every box uses again: where a part begins and ends
+on each axis, how often it can be halved there, which division is next. A part that is divided keeps its lower half and
+appends the upper one. A word with a bit for each division on the way to a part orders the parts as their expressions
+would. Siblings are merged in the order of `cubes.merged`; all pairs are compared once, then only what has changed.
+
+The first call on a machine compiles for some seconds; the machine code is kept on disk. These kernels are declared here
+and not by `matching.compiling`, because this room must not know that one, and no matcher has to wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+F = TypeVar("F", bound=Callable[..., Any])
+Cells = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+
+def _kernel(function: F) -> F:
+    """Compiled once and kept on disk, where some folder can be written; other threads run meanwhile."""
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    except RuntimeError:
+        return cast(F, numba.njit(nogil=True, boundscheck=False)(function))
+
+
+@_kernel
+def _bit_length(number: Any) -> int:
+    length = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if number >> step:
+            number >>= step
+            length += step
+    return length + (1 if number else 0)
+
+
+@_kernel
+def _look(
+    part: int,
+    axes: int,
+    wildcards: bool,
+    levels: Cells,
+    positions: Cells,
+    shared: Cells,
+    filled: Flags,
+    position: Cells,
+    divided: Cells,
+) -> None:
+    """Which division of a part is next: its place in `position` and its axis in `divided`, -1 for none."""
+    first, chosen, end, fills_all = 1 << 30, -1, 0, True
+    for axis in range(axes):
+        halvings = shared[part, axis]
+        fixed = levels[axis] - halvings
+        if fixed:
+            end = max(end, positions[axis, fixed - 1] + 1)
+        fills = filled[part, axis]
+        fills_all = fills_all and fills
+        if halvings and not (wildcards and fills) and positions[axis, fixed] < first:
+            first, chosen = positions[axis, fixed], axis
+    if chosen < 0 or (fills_all and (wildcards or end <= first)):
+        position[part], divided[part] = end, -1
+    else:
+        position[part], divided[part] = first, chosen
+
+
+@_kernel
+def _measure(part: int, axis: int, low: Cells, high: Cells, shared: Cells, filled: Flags) -> None:
+    """How often the cells of a part can still be halved on an axis, and whether they fill what is halved."""
+    start, end = low[part, axis], high[part, axis]
+    halvings = _bit_length(start ^ (end - 1))
+    shared[part, axis] = halvings
+    filled[part, axis] = end - start == 1 << halvings
+
+
+@_kernel
+def _last_place(bits: Any) -> int:
+    """Which of 64 places is the last that is set, the first being the most significant bit."""
+    lowest = bits & (~bits + np.uint64(1))
+    return 64 - _bit_length(np.int64(lowest >> np.uint64(1))) - 1 if lowest > np.uint64(1) else 63
+
+
+@_kernel
+def _pair_place(values: Words, fixed: Words, box: int, one: int, other: int, words: int, wildcards: bool) -> int:
+    """The only place in which two expressions of one form differ, if they are siblings; else -1."""
+    place, end = -1, -1
+    for word in range(words):
+        form = fixed[box, one, word]
+        if form != fixed[box, other, word]:
+            return -1
+        bits = values[box, one, word] ^ values[box, other, word]
+        if bits:
+            if place >= 0 or bits & (bits - np.uint64(1)):
+                return -1
+            place = 64 * word + _last_place(bits)
+        if form and not wildcards:
+            end = 64 * word + _last_place(form)
+    return place if wildcards or place == end else -1
+
+
+@_kernel
+def _merge(
+    values: Words, fixed: Words, box: int, count: int, words: int, wildcards: bool, pairs: Cells, alive: Flags
+) -> int:
+    """As `cubes.merged`: siblings become one, the last places first, until there are none."""
+    left = 0
+    for one in range(count):
+        alive[one] = True
+        for other in range(one + 1, count):
+            pairs[one, other] = _pair_place(values, fixed, box, one, other, words, wildcards)
+            left += pairs[one, other] >= 0
+    if not left:
+        return count
+    passed, merges = 1 << 30, 0
+    while True:
+        place = -1
+        for one in range(count):
+            if alive[one]:
+                for other in range(one + 1, count):
+                    if alive[other] and place < pairs[one, other] < passed:
+                        place = pairs[one, other]
+        if place < 0:
+            if not merges:
+                break
+            passed, merges = 1 << 30, 0
+            continue
+        word, bit = place // 64, np.uint64(1) << np.uint64(63 - place % 64)
+        for one in range(count):
+            if alive[one]:
+                for other in range(one + 1, count):
+                    if alive[other] and pairs[one, other] == place:
+                        values[box, one, word] &= ~bit
+                        fixed[box, one, word] &= ~bit
+                        alive[other] = False
+                        # No pair has this place any more: the new form lacks it.
+                        for each in range(count):
+                            if alive[each] and each != one:
+                                found = _pair_place(values, fixed, box, one, each, words, wildcards)
+                                pairs[min(one, each), max(one, each)] = found
+                        break
+        passed, merges = place, merges + 1
+    kept = 0
+    for one in range(count):
+        if alive[one]:
+            if kept < one:
+                for word in range(words):
+                    values[box, kept, word] = values[box, one, word]
+                    fixed[box, kept, word] = fixed[box, one, word]
+            kept += 1
+    return kept
+
+
+@_kernel
+def map_boxes(
+    lows: Cells,
+    highs: Cells,
+    theta: int,
+    wildcards: bool,
+    levels: Cells,
+    positions: Cells,
+    spread: Words,
+    masks: Words,
+    values: Words,
+    fixed: Words,
+    counts: Cells,
+    exact: Flags,
+) -> None:
+    """Fills in the expressions of boxes: [box, expression, word] of their bits, and of which are fixed."""
+    axes, words = lows.shape[1], values.shape[2]
+    low, high = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.int64)
+    shared, filled = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.bool_)
+    position, divided = np.empty(theta, np.int64), np.empty(theta, np.int64)
+    depth, way = np.empty(theta, np.int64), np.empty(theta, np.uint64)
+    pairs, alive = np.empty((theta, theta), np.int64), np.empty(theta, np.bool_)
+    for box in range(lows.shape[0]):
+        empty = False
+        for axis in range(axes):
+            low[0, axis], high[0, axis] = lows[box, axis], highs[box, axis]
+            if lows[box, axis] >= highs[box, axis]:
+                empty = True
+                break
+            _measure(0, axis, low, high, shared, filled)
+        if empty:
+            continue
+        way[0], depth[0] = 0, 0
+        _look(0, axes, wildcards, levels, positions, shared, filled, position, divided)
+        parts = 1
+        while True:
+            best = -1
+            for part in range(parts):
+                if divided[part] >= 0 and (
+                    best < 0
+                    or position[part] < position[best]
+                    or (position[part] == position[best] and way[part] < way[best])
+                ):
+                    best = part
+            if best < 0:
+                break
+            if parts + 1 > theta:
+                exact[box] = False
+                break
+            axis = divided[best]
+            halvings = shared[best, axis]
+            middle = ((low[best, axis] >> halvings) << halvings) + (1 << (halvings - 1))
+            for each in range(axes):
+                low[parts, each], high[parts, each] = low[best, each], high[best, each]
+                shared[parts, each], filled[parts, each] = shared[best, each], filled[best, each]
+            high[best, axis] = middle
+            low[parts, axis] = middle
+            depth[best] += 1
+            depth[parts] = depth[best]
+            way[parts] = way[best] | np.uint64(1) << np.uint64(64 - depth[best])
+            for half in (best, parts):
+                _measure(half, axis, low, high, shared, filled)
+                _look(half, axes, wildcards, levels, positions, shared, filled, position, divided)
+            parts += 1
+        for part in range(parts):
+            for word in range(words):
+                value, mask = np.uint64(0), np.uint64(0)
+                for axis in range(axes):
+                    halvings = shared[part, axis]
+                    cell = (low[part, axis] >> halvings) << halvings
+                    byte = 0
+                    while cell:
+                        value |= spread[axis, byte, cell & 0xFF, word]
+                        cell >>= 8
+                        byte += 1
+                    mask |= masks[axis, levels[axis] - halvings, word]
+                if not wildcards:
+                    ones = min(max(position[part] - 64 * word, 0), 64)
+                    mask = ~np.uint64(0) << np.uint64(64 - ones) if ones else np.uint64(0)
+                values[box, part, word] = value & mask
+                fixed[box, part, word] = mask
+        counts[box] = _merge(values, fixed, box, parts, words, wildcards, pairs, alive)
