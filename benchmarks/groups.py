@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
-    "digests", "ring", "membership", "homed", "clustering", "curves",
+    "digests", "dz", "ring", "membership", "homed", "clustering", "curves",
 )  # fmt: skip
 # Only when named: ten thousand peers take minutes, clustering starts Spark, and curves write figures.
 USUAL_GROUPS = GROUPS[:-4]

@@ -266,6 +266,7 @@ def test_boxes_that_do_not_fit_the_space_are_refused():
         (lambda: space.of_box(Box((0.0,), (1.0,)), 2), "2 sides"),
         (lambda: space.of_box("box", 2), "Box"),
         (lambda: space.of_box(Box((nan, 0.0), (1.0, 1.0)), 2), "NaN"),
+        (lambda: space.of_box(Box(("a", 0.0), (1.0, 1.0)), 2), "no place on 'pressure'"),
         (lambda: space.of_boxes([[nan, 0.0]], [[1.0, 1.0]], 2), "NaN"),
         (lambda: space.of_boxes([[0.0]], [[1.0]], 2), "2 columns"),
         (lambda: space.of_boxes([0.0, 1.0], [1.0, 1.0], 2), "2 columns"),

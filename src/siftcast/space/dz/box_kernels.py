@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Cells = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
+_NOWHERE = 1 << 30
 
 
 def _kernel(function: F) -> F:
@@ -40,44 +41,6 @@ def _bit_length(number: Any) -> int:
             number >>= step
             length += step
     return length + (1 if number else 0)
-
-
-@_kernel
-def _look(
-    part: int,
-    axes: int,
-    wildcards: bool,
-    levels: Cells,
-    positions: Cells,
-    shared: Cells,
-    filled: Flags,
-    position: Cells,
-    divided: Cells,
-) -> None:
-    """Which division of a part is next: its place in `position` and its axis in `divided`, -1 for none."""
-    first, chosen, end, fills_all = 1 << 30, -1, 0, True
-    for axis in range(axes):
-        halvings = shared[part, axis]
-        fixed = levels[axis] - halvings
-        if fixed:
-            end = max(end, positions[axis, fixed - 1] + 1)
-        fills = filled[part, axis]
-        fills_all = fills_all and fills
-        if halvings and not (wildcards and fills) and positions[axis, fixed] < first:
-            first, chosen = positions[axis, fixed], axis
-    if chosen < 0 or (fills_all and (wildcards or end <= first)):
-        position[part], divided[part] = end, -1
-    else:
-        position[part], divided[part] = first, chosen
-
-
-@_kernel
-def _measure(part: int, axis: int, low: Cells, high: Cells, shared: Cells, filled: Flags) -> None:
-    """How often the cells of a part can still be halved on an axis, and whether they fill what is halved."""
-    start, end = low[part, axis], high[part, axis]
-    halvings = _bit_length(start ^ (end - 1))
-    shared[part, axis] = halvings
-    filled[part, axis] = end - start == 1 << halvings
 
 
 @_kernel
@@ -176,6 +139,7 @@ def map_boxes(
     axes, words = lows.shape[1], values.shape[2]
     low, high = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.int64)
     shared, filled = np.empty((theta, axes), np.int64), np.empty((theta, axes), np.bool_)
+    turns = np.empty((theta, axes), np.int64)  # where an axis is divided next
     position, divided = np.empty(theta, np.int64), np.empty(theta, np.int64)
     depth, way = np.empty(theta, np.int64), np.empty(theta, np.uint64)
     pairs, alive = np.empty((theta, theta), np.int64), np.empty(theta, np.bool_)
@@ -183,16 +147,35 @@ def map_boxes(
         empty = False
         for axis in range(axes):
             low[0, axis], high[0, axis] = lows[box, axis], highs[box, axis]
-            if lows[box, axis] >= highs[box, axis]:
-                empty = True
-                break
-            _measure(0, axis, low, high, shared, filled)
+            empty = empty or lows[box, axis] >= highs[box, axis]
         if empty:
             continue
         way[0], depth[0] = 0, 0
-        _look(0, axes, wildcards, levels, positions, shared, filled, position, divided)
-        parts = 1
+        parts, one, other, first_axis, last_axis = 1, 0, 0, 0, axes - 1
         while True:
+            # What is new: the box at first, then both halves of the part that was divided, on one axis.
+            for part in range(one, other + 1, max(other - one, 1)):
+                for axis in range(first_axis, last_axis + 1):
+                    start, end = low[part, axis], high[part, axis]
+                    halvings = _bit_length(start ^ (end - 1))
+                    fills = end - start == 1 << halvings
+                    shared[part, axis], filled[part, axis] = halvings, fills
+                    has_turn = halvings > 0 and not (wildcards and fills)
+                    turns[part, axis] = positions[axis, levels[axis] - halvings] if has_turn else _NOWHERE
+                first, chosen = _NOWHERE, -1
+                for axis in range(axes):
+                    if turns[part, axis] < first:
+                        first, chosen = turns[part, axis], axis
+                if not wildcards:
+                    fixed_end, fills_all = 0, True
+                    for axis in range(axes):
+                        fixed_levels = levels[axis] - shared[part, axis]
+                        if fixed_levels:
+                            fixed_end = max(fixed_end, positions[axis, fixed_levels - 1] + 1)
+                        fills_all = fills_all and filled[part, axis]
+                    if chosen < 0 or (fills_all and fixed_end <= first):
+                        first, chosen = fixed_end, -1
+                position[part], divided[part] = first, chosen
             best = -1
             for part in range(parts):
                 if divided[part] >= 0 and (
@@ -212,14 +195,13 @@ def map_boxes(
             for each in range(axes):
                 low[parts, each], high[parts, each] = low[best, each], high[best, each]
                 shared[parts, each], filled[parts, each] = shared[best, each], filled[best, each]
+                turns[parts, each] = turns[best, each]
             high[best, axis] = middle
             low[parts, axis] = middle
             depth[best] += 1
             depth[parts] = depth[best]
             way[parts] = way[best] | np.uint64(1) << np.uint64(64 - depth[best])
-            for half in (best, parts):
-                _measure(half, axis, low, high, shared, filled)
-                _look(half, axes, wildcards, levels, positions, shared, filled, position, divided)
+            one, other, first_axis, last_axis = best, parts, axis, axis
             parts += 1
         for part in range(parts):
             for word in range(words):

@@ -29,7 +29,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.normal_form import Conjunction, normal_form
 from siftcast.model.schema import checked_schema
 from siftcast.model.showing import shown
-from siftcast.model.values import Kind, is_iterable, lookup
+from siftcast.model.values import Kind, is_iterable, lookup, normalise
 from siftcast.space.box import Box
 from siftcast.space.dz.axes import CellRange, DzAxis
 from siftcast.space.dz.batches import THETA_BATCH_MAX, BoxReader, DzBatch, cells_of_columns
@@ -146,9 +146,8 @@ class DzSpace:
         if len(box.lows) != len(self.axes):
             raise ArgumentError(f"a box in this space has {len(self.axes)} sides, not {len(box.lows)}")
         product: list[tuple[CellRange, ...]] = []
-        for axis, low, high in zip(self.axes, box.lows, box.highs, strict=True):
-            if low != low or high != high:
-                raise ArgumentError(f"NaN is no place on '{axis.attribute.name}'")
+        for axis, *side in zip(self.axes, box.lows, box.highs, strict=True):
+            low, high = (_checked_place(axis, place) for place in side)
             cells = axis.whole if (low, high) == (-inf, inf) else axis.cells_of_places(low, high)
             product.append((cells,) if cells[0] < cells[1] else ())
         cubes, exact = enclose(self._interleaving, [tuple(product)] if all(product) else [], theta, wildcards=wildcards)
@@ -228,6 +227,14 @@ class DzSpace:
     def __repr__(self) -> str:
         names = ", ".join(f"{axis.attribute.name}: {axis.levels}" for axis in self.axes)
         return f"<DzSpace of ({names})>"
+
+
+def _checked_place(axis: DzAxis, place: object) -> int | float:
+    known = normalise(place)  # NumPy's numbers do not print as numbers
+    if not isinstance(known, int | float) or isinstance(known, bool):
+        wrong = "NaN" if place != place else shown(place)
+        raise ArgumentError(f"{wrong} is no place on '{axis.attribute.name}': boxes are made of numbers")
+    return known
 
 
 def _fill_cells(axis: DzAxis, lows: npt.NDArray[Any], highs: npt.NDArray[Any], cells: npt.NDArray[np.int64]) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from siftcast.model import ArgumentError
 from siftcast.model.showing import shown
@@ -32,6 +33,7 @@ from siftcast.space.dz.cubes import Cube, merged, tidied
 from siftcast.space.dz.interleaving import Interleaving
 
 THETA_MAX = 65_536
+_NOWHERE = 1 << 30
 
 Product = tuple[CellRanges, ...]
 
@@ -60,6 +62,23 @@ def enclose(
     return merged(found, stars=wildcards), exact  # parts of one division have nothing in common
 
 
+class _Block(NamedTuple):
+    """The smallest part of an axis that holds all interest of a part of the space."""
+
+    low: int
+    """Its first cell."""
+    halvings: int
+    """How often it can be divided."""
+    is_filled: bool
+    """Whether all products fill it."""
+    position: int
+    """Where in an expression the next division of it would be; beyond all places if there is to be none."""
+    end: int
+    """Behind the last place that it fixes."""
+    value: int
+    """The bits that it fixes, at their places."""
+
+
 class _Finder:
     """Divides until θ parts are there; `_open` holds those that may be divided, the coarsest first."""
 
@@ -67,74 +86,87 @@ class _Finder:
         self._interleaving = interleaving
         self._wildcards = wildcards
         self._axes = range(len(interleaving.levels))
-        self._open: list[tuple[int, int, int, int, list[Product]]] = []
+        self._open: list[tuple[int, int, int, int, list[Product], list[_Block]]] = []
         self._found: list[Cube] = []
         self._exact = True
 
     def find(self, roots: Sequence[list[Product]], theta: int) -> tuple[list[Cube], bool]:
         for number, products in enumerate(roots):
-            self._take(products, number)
+            self._take(products, [self._measure(products, axis) for axis in self._axes], number)
         parts = len(roots)
         while self._open:
-            position, number, _, axis, products = heappop(self._open)
+            position, number, _, axis, products, blocks = heappop(self._open)
             if parts + 1 > theta:
-                self._keep(products, position)
+                self._keep(blocks, position, covered=False)
                 continue
             parts += 1
-            for half in _halves(products, axis):
-                self._take(half, number)
+            for half in _halves(products, blocks[axis], axis):
+                if len(products) == 1:
+                    inner = blocks.copy()
+                    inner[axis] = self._measure(half, axis)
+                else:  # a product may have gone, which shows on every axis
+                    inner = [self._measure(half, each) for each in self._axes]
+                self._take(half, inner, number)
         return self._found, self._exact
 
-    def _take(self, products: list[Product], number: int) -> None:
-        """Keeps a part that need not be divided, or has it wait for its turn."""
-        levels, positions = self._interleaving.levels, self._interleaving.positions
-        first, divided, last = self._interleaving.length, -1, 0
-        filled = [True] * len(products)
-        value = 0
-        for axis in self._axes:
-            low, shared = _block(products, axis)
-            value |= self._interleaving.spread(axis, low)
-            block = ((low, low + (1 << shared)),)
-            fills = True
-            for place, product in enumerate(products):
-                if product[axis] != block:
-                    fills = filled[place] = False
-            fixed = levels[axis] - shared
-            if fixed:
-                last = max(last, positions[axis][fixed - 1] + 1)
-            if shared and not (self._wildcards and fills) and positions[axis][fixed] < first:
-                first, divided = positions[axis][fixed], axis
-        if divided < 0 or (any(filled) and (self._wildcards or last <= first)):
-            self._keep(products, last, covered=any(filled))
-        else:
-            heappush(self._open, (first, number, value, divided, products))
+    def _measure(self, products: list[Product], axis: int) -> _Block:
+        ranges = products[0][axis]
+        low, last = ranges[0][0], ranges[-1][1] - 1
+        for product in products[1:]:
+            low, last = min(low, product[axis][0][0]), max(last, product[axis][-1][1] - 1)
+        halvings = (low ^ last).bit_length()
+        low = low >> halvings << halvings
+        is_filled = last == low + (1 << halvings) - 1
+        if is_filled:
+            block = ((low, last + 1),)
+            is_filled = all(product[axis] == block for product in products)
+        positions = self._interleaving.positions[axis]
+        fixed = len(positions) - halvings
+        is_divided = halvings and not (self._wildcards and is_filled)
+        return _Block(
+            low,
+            halvings,
+            is_filled,
+            positions[fixed] if is_divided else _NOWHERE,
+            positions[fixed - 1] + 1 if fixed else 0,
+            self._interleaving.spread(axis, low),
+        )
 
-    def _keep(self, products: list[Product], position: int, *, covered: bool = False) -> None:
+    def _take(self, products: list[Product], blocks: list[_Block], number: int) -> None:
+        """Keeps a part that need not be divided, or has it wait for its turn."""
+        position, value, end, is_covered, divided = _NOWHERE, 0, 0, True, -1
+        for axis, block in enumerate(blocks):
+            value |= block.value
+            is_covered = is_covered and block.is_filled
+            if block.end > end:
+                end = block.end
+            if block.position < position:
+                position, divided = block.position, axis
+        if len(products) > 1 and not is_covered:
+            filled = tuple(((block.low, block.low + (1 << block.halvings)),) for block in blocks)
+            is_covered = filled in products
+        if divided < 0 or (is_covered and (self._wildcards or end <= position)):
+            self._keep(blocks, end, covered=is_covered)
+        else:
+            heappush(self._open, (position, number, value, divided, products, blocks))
+
+    def _keep(self, blocks: list[_Block], position: int, *, covered: bool) -> None:
         """The expression of a part: its first places, or with stars all levels that its interest shares."""
         self._exact = self._exact and covered
         interleaving = self._interleaving
         value = fixed = 0
-        for axis in self._axes:
-            low, shared = _block(products, axis)
-            value |= interleaving.spread(axis, low)
-            fixed |= interleaving.mask(axis, interleaving.levels[axis] - shared)
+        for axis, block in enumerate(blocks):
+            value |= block.value
+            if self._wildcards:
+                fixed |= interleaving.mask(axis, interleaving.levels[axis] - block.halvings)
         if not self._wildcards:
             fixed = interleaving.prefix(position)
         self._found.append((value & fixed, fixed))
 
 
-def _block(products: Sequence[Product], axis: int) -> tuple[int, int]:
-    """The first cell of the smallest part of an axis that holds all interest, and how often it can still be halved."""
-    low = min(product[axis][0][0] for product in products)
-    last = max(product[axis][-1][1] for product in products) - 1
-    shared = (low ^ last).bit_length()
-    return low >> shared << shared, shared
-
-
-def _halves(products: Sequence[Product], axis: int) -> tuple[list[Product], list[Product]]:
-    """What of the products lies in either half of an axis."""
-    low, shared = _block(products, axis)
-    middle = low + (1 << (shared - 1))
+def _halves(products: Sequence[Product], block: _Block, axis: int) -> tuple[list[Product], list[Product]]:
+    """What of the products lies in either half of what is divided of an axis."""
+    middle = block.low + (1 << (block.halvings - 1))
     below: list[Product] = []
     above: list[Product] = []
     for product in products:
