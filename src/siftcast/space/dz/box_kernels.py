@@ -53,61 +53,72 @@ def _last_place(bits: Any) -> int:
 @_kernel
 def _pair_place(values: Words, fixed: Words, box: int, one: int, other: int, words: int, wildcards: bool) -> int:
     """The only place in which two expressions of one form differ, if they are siblings; else -1."""
-    place, end = -1, -1
+    found = -1
     for word in range(words):
-        form = fixed[box, one, word]
-        if form != fixed[box, other, word]:
+        if fixed[box, one, word] != fixed[box, other, word]:
             return -1
         bits = values[box, one, word] ^ values[box, other, word]
         if bits:
-            if place >= 0 or bits & (bits - np.uint64(1)):
+            if found >= 0 or bits & (bits - np.uint64(1)):
                 return -1
-            place = 64 * word + _last_place(bits)
-        if form and not wildcards:
-            end = 64 * word + _last_place(form)
-    return place if wildcards or place == end else -1
+            found = word
+    if found < 0:
+        return -1
+    place = 64 * found + _last_place(values[box, one, found] ^ values[box, other, found])
+    if not wildcards:
+        for word in range(words - 1, -1, -1):
+            if fixed[box, one, word]:
+                return place if place == 64 * word + _last_place(fixed[box, one, word]) else -1
+    return place
 
 
 @_kernel
 def _merge(
     values: Words, fixed: Words, box: int, count: int, words: int, wildcards: bool, pairs: Cells, alive: Flags
 ) -> int:
-    """As `cubes.merged`: siblings become one, the last places first, until there are none."""
-    left = 0
+    """As `cubes.merged`: siblings become one, the last places first, until there are none.
+
+    `pairs` has a row for each pair of siblings: the two, and their place, which is -1 when one of them has changed.
+    """
+    listed = 0
     for one in range(count):
         alive[one] = True
         for other in range(one + 1, count):
-            pairs[one, other] = _pair_place(values, fixed, box, one, other, words, wildcards)
-            left += pairs[one, other] >= 0
-    if not left:
+            place = _pair_place(values, fixed, box, one, other, words, wildcards)
+            if place >= 0:
+                pairs[listed, 0], pairs[listed, 1], pairs[listed, 2] = one, other, place
+                listed += 1
+    if not listed:
         return count
-    passed, merges = 1 << 30, 0
+    passed, merges = _NOWHERE, 0
     while True:
         place = -1
-        for one in range(count):
-            if alive[one]:
-                for other in range(one + 1, count):
-                    if alive[other] and place < pairs[one, other] < passed:
-                        place = pairs[one, other]
+        for pair in range(listed):
+            if place < pairs[pair, 2] < passed:
+                place = pairs[pair, 2]
         if place < 0:
             if not merges:
                 break
-            passed, merges = 1 << 30, 0
+            passed, merges = _NOWHERE, 0
             continue
         word, bit = place // 64, np.uint64(1) << np.uint64(63 - place % 64)
-        for one in range(count):
-            if alive[one]:
-                for other in range(one + 1, count):
-                    if alive[other] and pairs[one, other] == place:
-                        values[box, one, word] &= ~bit
-                        fixed[box, one, word] &= ~bit
-                        alive[other] = False
-                        # No pair has this place any more: the new form lacks it.
-                        for each in range(count):
-                            if alive[each] and each != one:
-                                found = _pair_place(values, fixed, box, one, each, words, wildcards)
-                                pairs[min(one, each), max(one, each)] = found
-                        break
+        # Pairs that come to the list meanwhile are of another place: what is merged has none there any more.
+        for pair in range(listed):
+            if pairs[pair, 2] != place:
+                continue
+            one, other = pairs[pair, 0], pairs[pair, 1]
+            values[box, one, word] &= ~bit
+            fixed[box, one, word] &= ~bit
+            alive[other] = False
+            for each in range(listed):
+                if pairs[each, 0] in (one, other) or pairs[each, 1] in (one, other):
+                    pairs[each, 2] = -1
+            for each in range(count):
+                if alive[each] and each != one:
+                    found = _pair_place(values, fixed, box, one, each, words, wildcards)
+                    if found >= 0:
+                        pairs[listed, 0], pairs[listed, 1], pairs[listed, 2] = one, each, found
+                        listed += 1
         passed, merges = place, merges + 1
     kept = 0
     for one in range(count):
@@ -142,7 +153,7 @@ def map_boxes(
     turns = np.empty((theta, axes), np.int64)  # where an axis is divided next
     position, divided = np.empty(theta, np.int64), np.empty(theta, np.int64)
     depth, way = np.empty(theta, np.int64), np.empty(theta, np.uint64)
-    pairs, alive = np.empty((theta, theta), np.int64), np.empty(theta, np.bool_)
+    pairs, alive = np.empty((2 * theta * theta, 3), np.int64), np.empty(theta, np.bool_)
     for box in range(lows.shape[0]):
         empty = False
         for axis in range(axes):
