@@ -22,23 +22,25 @@ SCHEMA = Schema(
         Attribute("at", "timestamp", (START, START + timedelta(days=1))),
         Attribute("order.city", "string"),
         Attribute("size", "float"),
+        Attribute("ratio", "float"),
+        Attribute("huge", "float", (-1e308, 1e308)),
     ]
 )
 NAMES = SCHEMA.names
 FORM = (
     "price bigint, symbol string, share double, tick double, open boolean, at timestamp, "
-    "order struct<city: string, lines: array<int>>, size decimal(12, 2)"
+    "order struct<city: string, lines: array<int>>, size decimal(12, 2), ratio double, huge double"
 )
 ROWS = [
-    (3, "A", 0.5, 0.05, True, START, ("Ulm", [1]), Decimal("2.50")),
-    (-5, "CC", 0.0, 10.0, False, START + timedelta(days=1), ("", None), Decimal("-7")),
-    (94, "B", 1.0, 7.35, None, START + timedelta(hours=5, microseconds=1), ("Zürich", []), Decimal("0")),
-    (95, "D", 1.1, 10.05, True, START + timedelta(days=2), (None, [1]), None),
-    (-6, "", -0.1, -0.05, True, START - timedelta(microseconds=1), None, Decimal("99999.99")),
-    (None, None, None, None, None, None, None, None),
-    (0, "A\0", nan, nan, False, datetime(9999, 12, 31, tzinfo=UTC), ("\U0001f600", [1]), Decimal("0.01")),
-    (2**62, "B", inf, inf, False, START, ("a", [1]), Decimal("1")),
-    (7, "B", -0.0, 0.07, False, START, ("off the grid", [1]), Decimal("1")),
+    (3, "A", 0.5, 0.05, True, START, ("Ulm", [1]), Decimal("2.50"), 0.5, 1e308),
+    (-5, "CC", 0.0, 10.0, False, START + timedelta(days=1), ("", None), Decimal("-7"), -0.0, -1e308),
+    (94, "B", 1.0, 7.35, None, START + timedelta(hours=5, microseconds=1), ("Zürich", []), Decimal("0"), 0.0, 0.0),
+    (95, "D", 1.1, 10.05, True, START + timedelta(days=2), (None, [1]), None, inf, nan),
+    (-6, "", -0.1, -0.05, True, START - timedelta(microseconds=1), None, Decimal("99999.99"), -inf, 1.1e308),
+    (None, None, None, None, None, None, None, None, None, None),
+    (0, "A\0", nan, nan, False, datetime(9999, 12, 31, tzinfo=UTC), ("\U0001f600", [1]), Decimal("0.01"), nan, -0.0),
+    (2**62, "B", inf, inf, False, START, ("a", [1]), Decimal("1"), 1e300, 5e-324),
+    (7, "B", -0.0, 0.07, False, START, ("off the grid", [1]), Decimal("1"), -5e-324, 12.5),
 ]
 
 

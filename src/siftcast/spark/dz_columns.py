@@ -5,8 +5,8 @@
 Rates of cells are what coarsening and refining subscriptions go by (thesis, 2.5.1), and prefixes of the same column
 give them for every coarser division at once. Texts rather than numbers, because a prefix of a text is one in SQL, too.
 
-Each distinct value is put into its cell by `DzAxis.cell`, as single events are, so both agree by construction; whole
-numbers on a grid of whole numbers, of which many are distinct, by arrays.
+Each distinct value is put into its cell by `DzAxis.cell`, as single events are. Numbers, of which most are distinct, go
+through arrays instead: whole ones on a grid of whole numbers, and floating ones where there is no grid.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from siftcast.model.showing import shown
 from siftcast.model.values import Kind, lookup
 from siftcast.space.dz import DzSpace
 from siftcast.space.dz.axes import LEVELS_MAX, DzAxis, GridAxis
+from siftcast.space.dz.dense_axes import NumberAxis
 from siftcast.spark.attributes import attribute_columns
 from siftcast.spark.matching import arrow_function, once
 from siftcast.spark.places import placed
@@ -106,6 +107,8 @@ def _cells(axis: DzAxis, column: pa.Array) -> Cells:
         return np.full(len(column), _cell(axis, None), np.int64)
     if pa.types.is_integer(column.type) and isinstance(axis, GridAxis) and _is_plain(axis):
         return _cells_of_integers(axis, column)
+    if pa.types.is_floating(column.type) and isinstance(axis, NumberAxis):
+        return axis.cells_of_numbers(column.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False))
     coded = column.dictionary_encode()
     try:
         distinct = [_cell(axis, value) for value in _values(axis, coded.dictionary)]

@@ -17,6 +17,9 @@ import struct
 from fractions import Fraction
 from math import inf, isnan, nextafter
 
+import numpy as np
+import numpy.typing as npt
+
 from siftcast.model import Attribute
 from siftcast.model.intervals import Cut, Range
 from siftcast.model.values import Kind, Value
@@ -66,6 +69,28 @@ class NumberAxis(DzAxis):
             return 0
         share = (number - low) / width if width < inf else (number / 2 - low / 2) / (high / 2 - low / 2)
         return min(int(share * (1 << self.inner)), (1 << self.inner) - 1)
+
+    def cells_of_numbers(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """The cells of many doubles, the same as one by one; -1 for those that have none."""
+        if self._domain is None:
+            bits = (numbers + 0.0).view(np.uint64)
+            ordered = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(_SIGN))
+            cells = (ordered >> np.uint64(64 - self.inner)).astype(np.int64) if self.inner else np.zeros(len(bits), int)
+            inside = ~np.isnan(numbers)
+        else:
+            low, high = self._domain
+            width = high - low
+            inside = (numbers >= low) & (numbers <= high)
+            known = np.where(inside, numbers, low)
+            if not width:
+                share = np.zeros(len(numbers))
+            elif width < inf:
+                share = (known - low) / width
+            else:
+                share = (known / 2 - low / 2) / (high / 2 - low / 2)
+            cells = np.minimum((share * (1 << self.inner)).astype(np.int64), (1 << self.inner) - 1)
+        found: npt.NDArray[np.int64] = np.where(inside, cells, 1 << self.inner if self.elsewhere else -1)
+        return found
 
     def low_cell(self, cut: Cut) -> int:
         if len(cut) == 1:
