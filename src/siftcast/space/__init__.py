@@ -3,7 +3,7 @@
 Matching does not need it. Code that partitions the content among servers, peers or Spark tasks does: it cuts the
 space, assigns each part, and must know which parts an event or an interest touches. The plain types that planning
 hands to overlays are here, too: zones, their owners, trees, groups, clusters of subscriptions, shards, and the layouts
-of Kyra networks and of rings.
+of Kyra networks and of rings. Two packages are imported by name: `digests` and `dz` give interests as a few bits.
 """
 
 from siftcast.space.box import Box
