@@ -136,6 +136,8 @@ class GridAxis(DzAxis):
             assert attribute.domain is not None
             low, high = attribute.domain
             self.count = attribute.scale.after(high)[1] - attribute.scale.before(low)[1]
+        scale = attribute.scale
+        self._origin = scale.origin.numerator if scale.step == 1 and scale.origin.denominator == 1 else None
         self.levels_wanted = min((self.count - 1).bit_length(), LEVELS_MAX)
         super().__init__(attribute)
 
@@ -145,12 +147,14 @@ class GridAxis(DzAxis):
 
     def _cell(self, value: Value) -> int | None:
         attribute = self.attribute
+        if self._origin is not None and type(value) is int:  # what most grids and most values are
+            index = value - self._origin
+            return self.cell_of_index(index) if 0 <= index < self.count else None
         if is_off_grid(attribute.scale, value):
             raise EventError(
                 f"{value!r} lies between two values that the granularity of '{attribute.name}' allows; such an event "
                 "has no place among dz-expressions"
             )
-        index: int
         if isinstance(value, str):
             index = bisect_left(self._strings, value)
             if index == self.count or self._strings[index] != value:

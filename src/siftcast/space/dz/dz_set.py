@@ -88,7 +88,7 @@ class DzSet:
         return DzSet.of_cubes([cube for cube in met if cube is not None], exact=self._with(other))
 
     def __sub__(self, other: Dz | DzSet) -> DzSet:
-        """What is held here and not there; plain if both are."""
+        """What is held here and not there; plain if both are. What encloses more than is wanted takes away more."""
         others = _cubes_of(other)
         plain = all(cubes.is_plain(fixed) for _, fixed in (*self._cubes, *others))
         left = cubes.minus_all(self._cubes, others)
