@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siftcast.space.dz import LENGTH_MAX, Dz, DzSet
+from siftcast.space.dz import LENGTH_MAX, Dz, DzSet, DzTable
 
 LENGTH = 6
 CELLS = ["".join(places) for places in product("01", repeat=LENGTH)]
@@ -146,6 +146,20 @@ def test_stars_make_a_set_no_larger(one):
     starred = one.with_stars()
     assert starred == one
     assert len(starred) <= len(one)
+
+
+@given(st.lists(long_texts.map(Dz.parse) | expressions, max_size=8), expressions)
+def test_a_table_compares_each_row_as_its_expression_is_compared(items, dz):
+    table = DzTable(items)
+    assert list(table) == items
+    assert len(table) == len(items)
+    for one in [dz, *items[:2]]:
+        assert table.covering(one).tolist() == [item.covers(one) for item in items]
+        assert table.covered_by(one).tolist() == [one.covers(item) for item in items]
+        assert table.overlapping(one).tolist() == [item.overlaps(one) for item in items]
+        assert table.merging(one).tolist() == [item.merge(one) is not None for item in items]
+    assert table.selectivities.tolist() == [item.selectivity for item in items]
+    assert [items[row] for row in table.order()] == sorted(items)
 
 
 def test_the_thesis_example_of_stars_is_one_expression():

@@ -54,8 +54,8 @@ POINTS = {
     "flag": [True, False],
     "time": [START - timedelta(days=1), START, START + timedelta(hours=5), START + timedelta(days=2)],
     "text": ["", "\0", "a", "a\0", "ab", "abcde", "abcdef", "ü", "\ud800", "\U0010ffff"],
-    "free": [-1e300, -1.5, -0.0, 0, 5e-324, 0.1, 2, 2**53, 2**53 + 1, 2**53 + 2, 10**400, 1e308],
-    "count": [-(10**30), -1, 0, 1, 7, 2**53 + 1, 2**53 + 2, 2**53 + 3, 10**400],
+    "free": [-1e300, -1.5, -0.0, 0, 5e-324, 0.1, 2, 2**53, 2**53 + 1, 2**53 + 2, 2**54 - 1, 2**54, 10**400, 1e308],
+    "count": [-(10**30), -1, 0, 1, 7, 2**53 + 1, 2**53 + 2, 2**53 + 3, 2**54 - 1, 2**54, 10**400],
     "moment": [datetime.min.replace(tzinfo=UTC), START, datetime.max.replace(tzinfo=UTC)],
 }
 ODD = [None, float("nan"), "text", 1, True, [1], {"a": 1}]
@@ -107,6 +107,19 @@ def test_what_a_filter_matches_is_covered_by_at_most_theta_expressions(filter_, 
         assert len(found) <= theta, name
         assert wildcards or not any(dz.stars for dz in found), name
         assert not filter_.matches(event) or found.covers(space.of_event(event)), name
+
+
+@pytest.mark.parametrize("bits", [6, 128])
+@pytest.mark.parametrize("name", list(POINTS))
+def test_every_comparison_with_every_point_covers_all_values_that_it_matches(name, bits):
+    space = DzSpace.of(SCHEMA, [name], bits=bits)
+    placed = [(value, space.of_event({name: value})) for value in [*VALUES[name], *ODD[:3]]]
+    for point in POINTS[name]:
+        for operator in ("=", "!=", "<", "<=", ">", ">="):
+            filter_ = Filter.of(Comparison(operator, Reference((name,)), Literal(point)))
+            found = space.of_filter(filter_, 3)
+            for value, dz in placed:
+                assert found.covers(dz) or not filter_.matches({name: value}), (str(filter_), value)
 
 
 # -- exactness: spaces small enough to try every event ------------------------------------------------
@@ -241,6 +254,20 @@ def test_many_more_boxes_at_once_get_the_expressions_that_each_gets(seed, theta,
     rng = np.random.default_rng(seed)
     for space in BATCH_SPACES:
         check_batch(space, *draw_boxes(space, rng, 100), theta, wildcards)
+
+
+@given(seed=st.integers(0, 2**32), theta=st.integers(1, 9))
+def test_a_batch_holds_the_events_of_its_boxes(seed, theta):
+    rng = np.random.default_rng(seed)
+    space = BATCH_SPACES[1]
+    lows, highs = draw_boxes(space, rng, 20)
+    batch = space.of_boxes(lows, highs, theta)
+    point = rng.integers(0, 100, 2)
+    found = batch.holding(space.of_event({"a": int(point[0]) + 1, "b": int(point[1])}))
+    place = np.array([point[0] + 1, point[1]])
+    inside = ((lows <= place) & (place < highs)).all(axis=1)
+    assert (found | ~inside).all()
+    assert (found == inside)[batch.exact].all()
 
 
 def test_an_event_off_the_grid_has_no_place():

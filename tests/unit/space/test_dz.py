@@ -8,7 +8,7 @@ import pytest
 
 from siftcast.model import ArgumentError, Attribute, EventError, Filter, Schema, SchemaError
 from siftcast.space import Box
-from siftcast.space.dz import LENGTH_MAX, Dz, DzSet, DzSpace
+from siftcast.space.dz import LENGTH_MAX, Dz, DzSet, DzSpace, DzTable
 
 THESIS = Schema([Attribute("pressure", "int", (0, 99)), Attribute("area", "int", (0, 99))])
 WIDE = Schema([Attribute(f"a{index}", "int", (1, 128)) for index in range(20)])
@@ -159,6 +159,7 @@ def test_an_attribute_outside_of_the_space_makes_a_set_inexact():
     space = DzSpace.of(THESIS, ["area"])
     assert not space.of_filter("area < 10 AND pressure = 3", 64).exact
     assert not space.of_filter("area < 10 AND area < pressure", 64).exact
+    assert not DzSpace.of(THESIS).of_filter("area < 10 AND area < pressure", 64).exact
 
 
 def test_boxes_of_numbers_map_as_their_filters_do():
@@ -257,6 +258,10 @@ def test_what_is_no_set_is_refused(items):
         DzSet(items)
     with pytest.raises(ArgumentError, match="dz-expression"):
         DzSet(["0"]).covers(items)
+    with pytest.raises(ArgumentError, match="dz-expression"):
+        DzTable(items)
+    with pytest.raises(ArgumentError, match="dz-expression"):
+        DzTable().covering(items)
 
 
 def test_boxes_that_do_not_fit_the_space_are_refused():

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from siftcast.space.dz.axes import LEVELS_MAX, DzAxis, GridAxis
 from siftcast.space.dz.box_kernels import map_boxes
 from siftcast.space.dz.dz_set import DzSet
-from siftcast.space.dz.expression import LENGTH_MAX
-from siftcast.space.dz.interleaving import WORD_BITS, Interleaving, Words
+from siftcast.space.dz.expression import LENGTH_MAX, Dz
+from siftcast.space.dz.interleaving import WORD_BITS, Interleaving, Words, words_of
 
 THETA_BATCH_MAX = 64
 _GRID_VALUES_MAX = 65_536
@@ -42,6 +42,15 @@ class DzBatch:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def holding(self, dz: Dz) -> npt.NDArray[np.bool_]:
+        """Which boxes have one expression that covers this one, as for the cell of an event."""
+        words = self.values.shape[2]
+        value, fixed = (np.array(words_of(part, words), np.uint64) for part in dz.cube)
+        missed = np.logical_or.reduce(self.fixed & (~fixed | (self.values ^ value)), axis=2)
+        is_row = np.arange(missed.shape[1]) < self.counts[:, None]
+        found: npt.NDArray[np.bool_] = np.logical_or.reduce(~missed & is_row, axis=1)
+        return found
 
     def set_at(self, row: int) -> DzSet:
         """The expressions of one box as a set."""
