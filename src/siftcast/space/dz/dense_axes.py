@@ -134,7 +134,7 @@ class NumberAxis(DzAxis):
         low, high = bounds
         if len(low) == 1 or len(high) == 1:
             return True
-        return bool(low[1] < self._domain[0] or (high[1], high[2]) > (self._domain[1], 1))
+        return bool(low[1] < self._domain[0] or high[1] > self._domain[1])
 
     def _is_aligned(self, bounds: Range, low: int, high: int) -> bool:
         if self._domain is None:
