@@ -40,6 +40,7 @@ CALLS = {
         streamed(events, folder), rules, 1, order_by="price", output=folder / "out", checkpoint=folder / "state"
     ),
     "compile_subscriptions": lambda _, rules, __: ss.compile_subscriptions(rules),
+    "dz": lambda events, _, __: ss.dz(events, PRICES),
     "match": lambda events, rules, _: ss.match(events, rules),
     "match_counts": lambda events, rules, _: ss.match_counts(events, rules),
     "match_history": lambda events, rules, _: ss.match_history(events, rules, order_by="price"),

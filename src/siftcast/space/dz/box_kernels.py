@@ -178,14 +178,17 @@ def map_boxes(
                     if turns[part, axis] < first:
                         first, chosen = turns[part, axis], axis
                 if not wildcards:
-                    fixed_end, fills_all = 0, True
+                    fills_all = True
                     for axis in range(axes):
-                        fixed_levels = levels[axis] - shared[part, axis]
-                        if fixed_levels:
-                            fixed_end = max(fixed_end, positions[axis, fixed_levels - 1] + 1)
                         fills_all = fills_all and filled[part, axis]
-                    if chosen < 0 or (fills_all and fixed_end <= first):
-                        first, chosen = fixed_end, -1
+                    if fills_all:  # as where nothing is left to divide: a single cell is filled
+                        fixed_end = 0
+                        for axis in range(axes):
+                            fixed_levels = levels[axis] - shared[part, axis]
+                            if fixed_levels:
+                                fixed_end = max(fixed_end, positions[axis, fixed_levels - 1] + 1)
+                        if fixed_end <= first:
+                            first, chosen = fixed_end, -1
                 position[part], divided[part] = first, chosen
             best = -1
             for part in range(parts):
