@@ -17,7 +17,8 @@ An interest is a union of products: alternatives, each a set of cell ranges on e
 begins on its own, because what asks about different attributes shares no good divisions.
 
 Parts do not walk down level by level. Of an interest from cell a to cell b on an axis, the first level with something
-on both sides is the highest bit in which a and b - 1 differ. So the cost is θ times the axes: 3 ms for θ = 256 and five of them.
+on both sides is the highest bit in which a and b - 1 differ. So the cost is θ times the axes: 3 ms
+for θ = 256 and five of them.
 """
 
 from __future__ import annotations
