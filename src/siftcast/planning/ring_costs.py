@@ -30,6 +30,9 @@ from dataclasses import dataclass
 from math import exp, inf, log, log1p, sqrt
 
 OVERFLOW = 0.001  # the chance that any part of a zone holds more than it may
+TIME_MS_MAX = 86_400_000
+"""A day: no time that a node or a message takes is longer, and what is worked out from it stays finite."""
+_STORE_MAX = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,10 @@ class MatchTimes:
     def __post_init__(self) -> None:
         if len(self.sizes) != len(self.times_ms) or not self.sizes:
             raise ValueError("match times are one number or more for as many stores")
-        if sorted(set(self.sizes)) != list(self.sizes) or self.sizes[0] < 0 or min(self.times_ms) < 0:
-            raise ValueError("stores ascend from 0 on, and times are at least 0")
+        if sorted(set(self.sizes)) != list(self.sizes) or not 0 <= self.sizes[0] <= self.sizes[-1] <= _STORE_MAX:
+            raise ValueError(f"stores ascend, from 0 to {_STORE_MAX:,}")
+        if not all(0 <= time <= TIME_MS_MAX for time in self.times_ms):
+            raise ValueError(f"match times are from 0 to {TIME_MS_MAX:,} ms")
         rising = list(self.times_ms)
         for place in range(1, len(rising)):
             rising[place] = max(rising[place - 1 : place + 1])
@@ -76,6 +81,10 @@ class NodeCosts:
     handling_ms: float = 0.1
     subscription_bytes: float = 2_500.0
     base_bytes: float = 150 * 2.0**20
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.hop_ms <= TIME_MS_MAX and 0 <= self.handling_ms <= TIME_MS_MAX):
+            raise ValueError(f"times are from 0 to {TIME_MS_MAX:,} ms: {self.hop_ms} and {self.handling_ms}")
 
     def service_ms(self, store: float) -> float:
         """How long an event keeps a node that matches it with so many subscriptions."""

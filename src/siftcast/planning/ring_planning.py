@@ -38,8 +38,12 @@ from siftcast.space.shard_plan import Placement, ShardPlan
 
 AUTO = "auto"
 NODES_MAX = 1_000
+"""So many nodes are proposed at most."""
+NODES_GIVEN_MAX = 20_000
+"""So many may be given: each is put into a cluster for each ring that is tried, which then takes seconds."""
 _CLUSTERS_MAX = 256
 _SAMPLE = 4_000
+_THROUGHPUT_MAX = 1e15  # it is infinite where times are given as 0
 _CUT_KINDS = frozenset({Kind.NUMBER, Kind.STRING})  # what options can name; other kinds have no cuts there
 
 
@@ -63,6 +67,7 @@ def plan_ring(
     filters = filters[:: 1 + len(filters) // _SAMPLE]
     sample = _chosen(events, rendezvous, key)
     tried: list[tuple[Tried, _Staffed, str]] = []
+    wanted: list[int] = []
     fewest = NODES_MAX + 1
     for clusters in _cluster_counts(bounds):
         if bounds.nodes is None and clusters * bounds.replicas > fewest:
@@ -70,14 +75,18 @@ def plan_ring(
         progress(f"{clusters} clusters")
         shards = _shards(filters, sample, bounds, clusters, rendezvous)
         for parts in _ways_to_divide(shards, clusters, room):
-            staffed = _staffed(_dealt(shards, parts), clusters, bounds, costs)
-            if staffed is not None:
-                tried.append((_judged(staffed.loads, bounds), staffed, shards.reason))
-                if not tried[-1][0].breaks:
-                    fewest = min(fewest, tried[-1][0].nodes)
+            dealt = _dealt(shards, parts)
+            sizes = _sizes(dealt, clusters, bounds, costs)
+            if bounds.nodes is None and sum(sizes) > NODES_MAX:
+                wanted.append(sum(sizes))
+                continue
+            staffed = _staffed(dealt, sizes, bounds, costs)
+            tried.append((_judged(staffed.loads, bounds), staffed, shards.reason))
+            if not tried[-1][0].breaks:
+                fewest = min(fewest, tried[-1][0].nodes)
     good = [each for each in tried if not each[0].breaks]
     if not good:
-        raise DataError(_refusal([each for each, _, _ in tried], bounds, costs))
+        raise DataError(_refusal([each for each, _, _ in tried], bounds, costs, wanted))
     _, best, reason = min(good, key=lambda each: _rank(each[0], each[1].loads, bounds))
     shown = list(dict.fromkeys(each for each, _, _ in tried))
     return RingProposal(bounds, best.loads, best.shares, tuple(shown), reason)
@@ -87,7 +96,7 @@ def _rank(tried: Tried, loads: RingLoads, bounds: RingBounds) -> tuple[float, ..
     """Fewest nodes first; where their number is given, most events first, in steps of a twentieth."""
     if bounds.nodes is None:
         return tried.nodes, loads.latency_ms(walk=False), tried.clusters
-    return -round(20 * log2(max(1.0, loads.throughput_s))), loads.latency_ms(walk=False), tried.clusters
+    return -round(20 * log2(min(max(1.0, loads.throughput_s), _THROUGHPUT_MAX))), loads.latency_ms(walk=False), tried.clusters
 
 
 # -- zones -------------------------------------------------------------------------------------------
@@ -98,7 +107,9 @@ def _cluster_counts(bounds: RingBounds) -> Iterator[int]:
     nodes = NODES_MAX if bounds.nodes is None else bounds.nodes
     most = min(_CLUSTERS_MAX, nodes // bounds.replicas)
     if most < 1:
-        raise DataError(f"{nodes} nodes are too few for {bounds.replicas} replicas; accept fewer replicas")
+        raise DataError(f"{nodes:,} nodes are too few for {bounds.replicas:,} replicas; accept fewer replicas")
+    if nodes > NODES_GIVEN_MAX:
+        raise DataError(f"a ring is planned for at most {NODES_GIVEN_MAX:,} nodes, and these are {nodes:,}")
     clusters = 1
     while clusters <= most:
         yield clusters
@@ -209,24 +220,24 @@ class _Staffed(NamedTuple):
     shares: tuple[int, ...]
 
 
-def _staffed(shards: ShardPlan, clusters: int, bounds: RingBounds, costs: NodeCosts) -> _Staffed | None:
-    """The circle with nodes in each cluster, by what its events cost; None if there are too few."""
+def _sizes(shards: ShardPlan, clusters: int, bounds: RingBounds, costs: NodeCosts) -> list[int]:
+    """The nodes of each cluster, by what its events cost."""
     alone = RingLoads(_circle(shards, [(place,) for place in range(clusters)]), costs)
     work = [load.work_ms for load in alone.clusters]
-    sizes = [max(bounds.replicas, ceil(bounds.rate_s * each / 1_000 / bounds.busy)) for each in work]
-    if bounds.nodes is None:
-        nodes = sum(sizes)
-        if nodes > NODES_MAX:
-            return None
-    else:
-        nodes = bounds.nodes
-        sizes = _spread([bounds.replicas] * clusters, work, nodes)
+    if bounds.nodes is not None:
+        return _spread([bounds.replicas] * clusters, work, bounds.nodes)
+    return [max(bounds.replicas, ceil(bounds.rate_s * each / 1_000 / bounds.busy)) for each in work]
+
+
+def _staffed(shards: ShardPlan, sizes: Sequence[int], bounds: RingBounds, costs: NodeCosts) -> _Staffed:
+    """The circle with so many nodes in each cluster."""
+    nodes, clusters = sum(sizes), len(sizes)
     weights = bounds.node_weights or (1.0,) * nodes
     if len(weights) != nodes:
         raise DataError(f"there are {len(weights)} weights for {nodes} nodes")
     cut = cut_by_rank(range(nodes), clusters, weights.__getitem__, sizes)
     copies = [len(cluster) for cluster in cut]
-    homes = map(alone.circle.clusters_of, range(len(shards.parts)))
+    homes = map(_circle(shards, cut).clusters_of, range(len(shards.parts)))
     replicas = tuple(min(copies[cluster] for cluster in of_zone) for of_zone in homes)
     mean = sum(weights) / nodes
     speeds = tuple(tuple(weights[node] / mean for node in cluster) for cluster in cut)
@@ -265,8 +276,14 @@ def _judged(loads: RingLoads, bounds: RingBounds) -> Tried:
     )
 
 
-def _refusal(tried: Sequence[Tried], bounds: RingBounds, costs: NodeCosts) -> str:
-    """Why there is no ring, and what would help."""
+def _refusal(tried: Sequence[Tried], bounds: RingBounds, costs: NodeCosts, wanted: Sequence[int]) -> str:
+    """Why there is no ring, and what would help; `wanted` are the nodes of rings that would have too many."""
+    if not tried and wanted:
+        return (
+            f"{bounds.rate_s:,.0f} events/s want at least {min(wanted):,} nodes that are {bounds.busy:.0%} busy, with "
+            f"{bounds.replicas} replicas, and no more than {NODES_MAX:,} are proposed; plan for fewer events, or say "
+            "with --nodes how many nodes there are"
+        )
     if not tried:
         room = costs.room(bounds.memory_bytes)
         nodes = f"{bounds.nodes} nodes" if bounds.nodes is not None else f"{NODES_MAX:,} nodes"
@@ -284,7 +301,7 @@ def _refusal(tried: Sequence[Tried], bounds: RingBounds, costs: NodeCosts) -> st
     strongest = max(tried, key=lambda each: each.throughput_s)
     if bounds.rate_s > bounds.busy * strongest.throughput_s:
         lines.append(
-            f"rate: at best {bounds.busy * strongest.throughput_s:,.0f} events/s, with {strongest.nodes} nodes that "
+            f"rate: at best {bounds.busy * strongest.throughput_s:,.0f} events/s, with {strongest.nodes:,} nodes that "
             f"are {bounds.busy:.0%} busy, and not {bounds.rate_s:,.0f}; more nodes would help"
         )
     if len(lines) == 1:

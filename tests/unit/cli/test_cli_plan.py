@@ -155,8 +155,25 @@ def test_values_are_of_the_kind_that_most_events_have():
         (("--near", 4), "--near is about the members"),
         (("--time", "at", "--rate", 5), "--time finds the rate"),
         (("--time", "price"), "no event has a timestamp in 'price'"),
-        (("--busy", 1.5), "--busy is between 0 and 1"),
-        (("--replicas", 0), "at least one node and one replica"),
+        (("--busy", 1.5), "--busy is a number from 0.001 to 0.999"),
+        (("--busy", "nan"), "--busy is a number from"),
+        (("--replicas", 0), "--replicas is a number from 1"),
+        (("--nodes", 10**8), "--nodes is a number from 1 to 20,000, not 100,000,000"),
+        (("--expected", -1), "--expected is a number from 0"),
+        (("--rate", "nan"), "--rate is a number from 0 to 1,000,000,000,000, events per second, not nan"),
+        (("--rate", "inf"), "--rate is a number from"),
+        (("--rate", -1), "--rate is a number from"),
+        (("--rate", 1e300), "--rate is a number from 0 to 1,000,000,000,000, events per second, not 1e+300"),
+        (("--rate", 1e11), "events/s want at least"),
+        (("--hop-ms", -1), "--hop-ms is a number from 0"),
+        (("--hop-ms", "nan"), "--hop-ms is a number from 0"),
+        (("--handling-ms", "inf"), "--handling-ms is a number from 0"),
+        (("--latency-ms", "nan"), "--latency-ms is a number from 0"),
+        (("--latency-ms", "inf"), "--latency-ms is a number from 0"),
+        (("--memory", "9" * 30 + "TiB"), "--memory is at most"),
+        (("--node-weights", "1e308,1e308"), "--node-weights is a list of numbers above 0 and at most 1,000,000"),
+        (("--match-ms", "1000:nan,2000:1"), "--match-ms is a list as in"),
+        (("--match-ms", "1000:1e400"), "times are from 0"),
         (("--node-weights", "1,x"), "--node-weights is a list of numbers above 0"),
         (("--match-ms", "fast"), "--match-ms is a list as in"),
         (("--key", "volume"), "'volume' cannot be the key"),
@@ -180,6 +197,17 @@ def test_rejected_rows_are_kept_and_said(run, log, tmp_path):
     assert result.status == 1
     assert "1 rows that cannot be used" in result.out
     assert (tmp_path / "subs.jsonl.rejected").exists()
+
+
+def test_where_all_subscriptions_are_rejected_the_message_says_where_the_reasons_are(run, log, tmp_path):
+    (tmp_path / "other.toml").write_text('name = "x"\n[[attribute]]\nname = "volume"\ntype = "int"\n')
+    result = run(*log[:-1], "other.toml", *FAST)
+    words = " ".join(result.err.split())
+    assert result.status == 2
+    assert "none of the 300 subscriptions in subs.jsonl can be planned for: all were rejected" in words
+    assert "subs.jsonl.rejected has the reasons" in words
+    (tmp_path / "subs.jsonl").write_text("")
+    assert "there are no subscriptions to plan for in subs.jsonl" in " ".join(run(*log, *FAST).err.split())
 
 
 def test_sizes_weights_and_rates_are_read():

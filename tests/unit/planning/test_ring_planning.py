@@ -189,6 +189,24 @@ def test_more_replicas_and_a_lower_rate_never_make_it_slower(parts, nodes, rate)
     assert loads(nodes + 1, rate).throughput_s > loads(nodes, rate).throughput_s
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0])
+def test_costs_are_numbers_that_can_be_added(bad):
+    with pytest.raises(ValueError, match="times are from 0"):
+        MatchTimes((1, 2), (bad, 1.0))
+    with pytest.raises(ValueError, match="times are from 0"):
+        NodeCosts(MatchTimes((1,), (1.0,)), hop_ms=bad)
+
+
+def test_what_costs_nothing_can_be_planned(filters):
+    free = NodeCosts(MatchTimes((0,), (0.0,)), hop_ms=0.0, handling_ms=0.0)
+    assert plan_ring(filters, sample(0.0), RingBounds(50_000, GIB, nodes=6), free).nodes == 6
+
+
+def test_more_events_than_any_ring_takes_are_said_to_be_too_many(filters):
+    with pytest.raises(DataError, match="events/s want at least .* nodes"):
+        plan_ring(filters, {}, RingBounds(1, GIB, rate_s=1e11), COSTS)
+
+
 def test_one_rendezvous_value_has_the_imbalance_of_the_paper():
     axis = ShardAxis("p", Kind.NUMBER, ())
     shards = ShardPlan((axis,), 3, (999, 0), (1.0, 1.0), total=999, dealt=(3, 1))

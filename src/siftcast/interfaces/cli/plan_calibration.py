@@ -54,4 +54,6 @@ def given_times(text: str) -> MatchTimes:
         pairs = [part.split(":") for part in text.split(",")]
         return MatchTimes(tuple(int(size) for size, _ in pairs), tuple(float(time) for _, time in pairs))
     except ValueError as error:
-        raise DataError(f"--match-ms is a list as in 1000:0.02,100000:0.9, subscriptions and ms: {error}") from None
+        raise DataError(
+            f"--match-ms is a list as in 1000:0.02,100000:0.9, subscriptions and ms, not '{text}': {error}"
+        ) from None

@@ -17,6 +17,8 @@ from siftcast.model import DataError, Schema
 
 plan_app = App(name="plan", help="Propose how to lay a network out, from logs or from live rates.")
 _UNITS = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_MEMORY_MAX = 1_000_000 * 2**40
+_WEIGHT_MAX = 1_000_000
 
 
 @plan_app.command
@@ -108,11 +110,13 @@ def ring(
         Says who asks; its principal needs see = true. SIFTCAST_TOKEN in the environment does too.
     """
     from siftcast.interfaces.cli.plan_report import configuration_of, kept_options, show_proposal, summary_of
-    from siftcast.interfaces.cli.plan_run import RingRequest, propose
+    from siftcast.interfaces.cli.plan_run import RingRequest, in_range, propose
+    from siftcast.planning.ring_costs import TIME_MS_MAX
     from siftcast.planning.ring_proposal import RingBounds
 
     if output is not None and output.is_dir():
         raise DataError(f"{output}: is a folder; name a file, as in new.toml")
+    in_range("--latency-ms", latency_ms, 0, TIME_MS_MAX, "milliseconds")
     kept = {} if keep is None else kept_options(keep)
     bounds = RingBounds(
         expected or 0,
@@ -156,17 +160,22 @@ def parse_size(text: str) -> float:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*", text)
     if found is None or found[2].lower() not in _UNITS:
         raise DataError(f"--memory is a size as in 512MiB or 4GB, not '{text}'")
-    return float(found[1]) * _UNITS[found[2].lower()]
+    size = float(found[1]) * _UNITS[found[2].lower()]
+    if size > _MEMORY_MAX:
+        raise DataError(f"--memory is at most 1,000,000 TiB, not '{text}'")
+    return size
 
 
 def parse_weights(text: str | None) -> tuple[float, ...]:
-    """Numbers above 0, as in 2,1,1; raises DataError."""
+    """Numbers above 0 and at most 1,000,000, as in 2,1,1; raises DataError."""
     if text is None:
         return ()
     try:
         found = tuple(float(part) for part in text.split(","))
     except ValueError:
         found = ()
-    if not found or not all(0 < weight < inf for weight in found):
-        raise DataError(f"--node-weights is a list of numbers above 0, as in 2,1,1,1, not '{text}'")
+    if not found or not all(1 / _WEIGHT_MAX <= weight <= _WEIGHT_MAX for weight in found):
+        raise DataError(
+            f"--node-weights is a list of numbers above 0 and at most {_WEIGHT_MAX:,}, as in 2,1,1,1, not '{text}'"
+        )
     return found

@@ -29,6 +29,9 @@ class Log:
     rows: Rows
     events: int
     rejected: int
+    refused_subscriptions: int = 0
+    refused_at: Path | None = None
+    """The file with the reasons why subscriptions were rejected, if any were."""
 
 
 class RowSample:
@@ -58,12 +61,13 @@ def read_log(subscriptions: Path | None, events: Path | None, schema: Schema | N
     if events is not None:
         event_format(events)
     filters: list[Filter] = []
-    sample, refused = RowSample(), 0
+    sample, refused, refused_at = RowSample(), 0, None
+    refused_events = 0
     with ExitStack() as stack:
         if subscriptions is not None:
             with RejectedFile(subscriptions, "subscriptions") as kept:
                 filters = [each.filter for each in read_subscriptions(subscriptions, schema, kept)]
-            refused += kept.count
+            refused, refused_at = kept.count, kept.path if kept.count else None
         if events is not None:
             rejected = stack.enter_context(RejectedFile(events, "events"))
             reader = stack.enter_context(open_events(events, schema, rejected))
@@ -71,8 +75,8 @@ def read_log(subscriptions: Path | None, events: Path | None, schema: Schema | N
             for block in reader.blocks():
                 sample.add(block)
                 update(reader.progress(), sample.seen, 0)
-            refused += rejected.count
-    return Log(filters, sample.rows, sample.seen, refused)
+            refused_events = rejected.count
+    return Log(filters, sample.rows, sample.seen, refused + refused_events, refused, refused_at)
 
 
 def values_of(rows: Rows, filters: Iterable[Filter]) -> dict[AxisName, list[CutValue | None]]:

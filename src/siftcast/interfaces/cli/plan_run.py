@@ -12,12 +12,14 @@ from siftcast.interfaces.cli.plan_inputs import Log, rate_of, read_log, values_o
 from siftcast.interfaces.cli.plan_network import LiveFacts, ask_network, read_members
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Schema
-from siftcast.planning.ring_costs import NodeCosts
+from siftcast.planning.ring_costs import TIME_MS_MAX, NodeCosts
 from siftcast.planning.ring_density import NodeEstimate
-from siftcast.planning.ring_planning import plan_ring
+from siftcast.planning.ring_planning import NODES_GIVEN_MAX, plan_ring
 from siftcast.planning.ring_proposal import RingBounds, RingProposal
 
 _HOP_MS = 0.25
+_MOST = 10**12
+"""Of events per second, subscriptions and the like: more than anybody has, and far from where numbers overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,22 @@ class RingRequest:
             raise DataError("--near is about the members that --members or --from names")
         if self.time is not None and (self.events is None or bounds.rate_s):
             raise DataError("--time finds the rate of a file of events; give --events, and no --rate")
-        if bounds.replicas < 1 or (bounds.nodes is not None and bounds.nodes < 1):
-            raise DataError("there must be at least one node and one replica")
-        if not 0 < bounds.busy < 1 or min(bounds.rate_s, bounds.subscriptions, self.handling_ms, self.hop_ms or 0) < 0:
-            raise DataError("--busy is between 0 and 1, and no rate, number or time is below 0")
+        in_range("--nodes", bounds.nodes, 1, NODES_GIVEN_MAX)
+        in_range("--replicas", bounds.replicas, 1, NODES_GIVEN_MAX)
+        in_range("--expected", bounds.subscriptions, 0, _MOST)
+        in_range("--near", self.near, 1, _MOST)
+        in_range("--rate", bounds.rate_s, 0, _MOST, "events per second")
+        in_range("--busy", bounds.busy, 0.001, 0.999, "the share of its time that a node may be busy")
+        in_range("--hop-ms", self.hop_ms, 0, TIME_MS_MAX, "milliseconds")
+        in_range("--handling-ms", self.handling_ms, 0, TIME_MS_MAX, "milliseconds")
+
+
+def in_range(option: str, value: float | None, least: float, most: float, of_what: str = "") -> None:
+    """Raises DataError for a number out of its range; not a number is in none."""
+    if value is not None and not least <= value <= most:
+        unit = f", {of_what}" if of_what else ""
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:g}"
+        raise DataError(f"{option} is a number from {least:,} to {most:,}{unit}, not {shown}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,7 @@ def propose(request: RingRequest, *, progress: bool) -> Proposed:
         live = _live(request, say)
         filters = log.filters if request.subscriptions is not None or live is None else live.filters
         if not filters:
-            raise DataError("there are no subscriptions to plan for")
+            raise DataError(_nothing_to_plan(request, log))
         from_network = {} if live is None else live.values
         values = from_network if request.events is None else values_of(log.rows, filters)
         estimate = _estimate(request, live)
@@ -96,6 +110,15 @@ def propose(request: RingRequest, *, progress: bool) -> Proposed:
             progress=lambda doing: say(f"trying {doing}"),
         )  # fmt: skip
     return Proposed(found, costs, log, live, estimate)
+
+
+def _nothing_to_plan(request: RingRequest, log: Log) -> str:
+    if log.refused_at is not None:
+        return (
+            f"none of the {log.refused_subscriptions:,} subscriptions in {request.subscriptions} can be planned for: "
+            f"all were rejected, and {log.refused_at} has the reasons"
+        )
+    return f"there are no subscriptions to plan for in {request.subscriptions or request.network}"
 
 
 def _live(request: RingRequest, say: Callable[[str], None]) -> LiveFacts | None:
