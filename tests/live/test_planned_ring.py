@@ -9,6 +9,7 @@ import pytest
 import siftcast
 from siftcast import Event
 from siftcast.interfaces.cli import main
+from siftcast.interfaces.cli.network_command import _option
 from siftcast.runtimes.live.local_network import SCHEMA, LocalNetwork
 from siftcast.runtimes.live.node.node import run
 
@@ -65,3 +66,32 @@ def test_a_ring_is_planned_from_live_rates_and_installed(tmp_path: Path, capsys:
         options = tomllib.loads(plan.read_text())["overlay"]["options"]
         assert {network.describe(name)["state"]["epoch"] for name in network.names} == {2}
         assert options["key"] == "value"
+
+
+def test_what_does_not_come_out_as_it_says_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = tmp_path / "new.toml"
+    with LocalNetwork(tmp_path / "net", 2, "rendezvous", options={"parts": 2}) as network:
+        network.await_joined()
+        assert network.remarks() == ("parts = 2, but there is 1 cluster, so a zone has at most 1",)
+        assert "parts = 2, but there is 1 cluster" in network.log_of("n0")
+        where = ["--at", network.urls["n1"]]
+        new.write_text("[overlay.options]\nclusters = 2\nreplicas = 1\nparts = 9\n")
+        assert main(["network", "apply", str(new), *where]) == 0
+        told = " ".join(capsys.readouterr().err.split())
+        assert "note: parts = 9, but there are 2 clusters, so a zone has at most 2" in told
+        for options, words in (
+            ("cuts = [1, 2]", "so write it in quotes: cuts = '[1, 2]'"),
+            ("clusters = 9999999999999999999", "is a number from -9,223,372,036,854,775,807"),
+            ('key = "nosuch"', "is not in the schema, which has value"),
+        ):
+            new.write_text(f"[overlay.options]\n{options}\n")
+            assert main(["network", "apply", str(new), *where]) == 2
+            assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_list_can_be_given_as_an_option_without_quotes() -> None:
+    assert _option("cuts=[1, 2]") == ("cuts", "[1, 2]")
+    assert _option('cuts=["a"]') == ("cuts", '["a"]')
+    assert _option("replicas=2") == ("replicas", 2)
+    assert _option("collect=true") == ("collect", True)
+    assert _option("key=symbol") == ("key", "symbol")

@@ -96,7 +96,8 @@ def _rank(tried: Tried, loads: RingLoads, bounds: RingBounds) -> tuple[float, ..
     """Fewest nodes first; where their number is given, most events first, in steps of a twentieth."""
     if bounds.nodes is None:
         return tried.nodes, loads.latency_ms(walk=False), tried.clusters
-    return -round(20 * log2(min(max(1.0, loads.throughput_s), _THROUGHPUT_MAX))), loads.latency_ms(walk=False), tried.clusters
+    throughput_s = min(max(1.0, loads.throughput_s), _THROUGHPUT_MAX)
+    return -round(20 * log2(throughput_s)), loads.latency_ms(walk=False), tried.clusters
 
 
 # -- zones -------------------------------------------------------------------------------------------

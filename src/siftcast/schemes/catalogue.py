@@ -19,8 +19,8 @@ DEFAULT_SCHEME = "filter-based"
 """What a network runs that names none: it suits most, and needs neither schema nor forecast."""
 _PACKAGE = "siftcast.schemes"
 _NO_SCHEMES = {
-    "catalogue", "circles", "conformance", "content_cells", "contract", "delivery_plan", "ground", "matching_plan",
-    "planned_node", "tree_plan",
+    "catalogue", "circle_remarks", "circles", "conformance", "content_cells", "contract", "delivery_plan", "ground",
+    "matching_plan", "planned_node", "tree_plan",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import msgspec
 
@@ -23,6 +24,9 @@ from siftcast.space.shard_axes import CutValue
 
 AUTO, RANGE, HASH, NO_RENDEZVOUS = RENDEZVOUS = ("auto", "range", "hash", "none")
 Axis = ShardAxis | HashAxis
+COUNT_MAX = 65_536
+"""Of clusters, replicas, parts and zones: an event names its zone, and nodes have a table of all of them."""
+_CUT_KINDS = frozenset({Kind.NUMBER, Kind.STRING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,22 @@ class CircleOptions:
     def __post_init__(self) -> None:
         if min(self.clusters, self.span_parts, self.zones) < 0 or min(self.replicas, self.parts) < 1:
             raise ValueError("replicas and parts are at least 1, clusters, span_parts and zones at least 0")
+        for name in ("clusters", "replicas", "parts", "span_parts", "zones"):
+            if getattr(self, name) > COUNT_MAX:
+                raise ValueError(f"{name} is at most {COUNT_MAX:,}, not {getattr(self, name):,}")
         if self.rendezvous not in RENDEZVOUS:
             raise ValueError(f"rendezvous is one of {', '.join(RENDEZVOUS)}, not '{self.rendezvous}'")
         if self.rendezvous in (RANGE, HASH) and not self.key:
             raise ValueError(f"rendezvous = '{self.rendezvous}' wants a key, the attribute that decides")
-        _array("cuts", self.cuts)
+        values_in("cuts", self.cuts)
         for name in ("zone_parts", "cluster_weights", "node_weights"):
-            _numbers(name, getattr(self, name))
+            numbers_in(name, getattr(self, name))
+        for name in ("cluster_weights", "node_weights"):
+            weights = numbers_in(name, getattr(self, name))
+            if weights and not sum(weights):
+                raise ValueError(f"{name} are all 0: nothing can be shared out by them")
+        if not all(each >= 1 and each.is_integer() for each in numbers_in("zone_parts", self.zone_parts)):
+            raise ValueError("zone_parts is a list of whole numbers, none below 1")
         if self.cuts and self.rendezvous == HASH:
             raise ValueError("cuts divide a range; a key that is hashed has none")
 
@@ -60,20 +73,20 @@ def lay_out(ground: Ground, options: CircleOptions, matchers: Sequence[int], nam
     count = options.clusters or max(1, len(matchers) // options.replicas)
     if count > len(matchers):
         raise SchemeError(f"{count} clusters want as many matchers, and there are {len(matchers)}")
-    weights = _numbers("node_weights", options.node_weights)
+    weights = numbers_in("node_weights", options.node_weights)
     if weights and len(weights) != len(matchers):
         raise SchemeError(f"node_weights has {len(weights)} numbers for {len(matchers)} matchers")
     heavy = dict(zip(matchers, weights, strict=False))
-    shares = _numbers("cluster_weights", options.cluster_weights)
+    shares = numbers_in("cluster_weights", options.cluster_weights)
     if shares and len(shares) != count:
         raise SchemeError(f"cluster_weights has {len(shares)} numbers for {count} clusters")
     clusters = cut_by_rank(matchers, count, lambda place: heavy.get(place, 1.0), shares)
     axis = _axis(ground, options, options.zones or count)
     zones = 0 if axis is None else len(axis)
-    parts = [int(number) for number in _numbers("zone_parts", options.zone_parts)] or [options.parts] * zones
+    parts = [int(number) for number in numbers_in("zone_parts", options.zone_parts)] or [options.parts] * zones
     if len(parts) != zones:
         raise SchemeError(f"zone_parts has {len(parts)} numbers for {zones} zones")
-    dealt = tuple(min(count, max(1, each)) for each in (*parts, options.span_parts or options.parts))
+    dealt = tuple(min(count, each) for each in (*parts, options.span_parts or options.parts))
     starts = tuple((zone * count // max(1, zones) - dealt[zone] // 2) % count for zone in range(zones))
     even = tuple(1 / max(1, zones) for _ in range(zones))
     shards = ShardPlan(
@@ -92,7 +105,11 @@ def _axis(ground: Ground, options: CircleOptions, zones: int) -> Axis | None:
     if options.cuts:
         if not options.key:
             raise SchemeError("cuts want a key, the attribute that they cut")
-        return _given_axis(options)
+        return _given_axis(ground, options)
+    if options.key and not is_known(ground, options.key):
+        known = ", ".join(each.name for each in ground.schema or ())
+        remedy = "name one of these, give cuts, or hash it"
+        raise SchemeError(f"key = '{options.key}' is not in the schema, which has {known}; {remedy}")
     key = options.key or _first_key(ground)
     if not key:
         return None
@@ -102,14 +119,25 @@ def _axis(ground: Ground, options: CircleOptions, zones: int) -> Axis | None:
     return None if cuts is None else ShardAxis(key, _kind(ground, key), cuts)
 
 
-def _given_axis(options: CircleOptions) -> ShardAxis:
-    values = _array("cuts", options.cuts)
+def _given_axis(ground: Ground, options: CircleOptions) -> ShardAxis:
+    values = values_in("cuts", options.cuts)
     kinds = {Kind.STRING if isinstance(value, str) else Kind.NUMBER for value in values}
     if len(kinds) != 1 or any(isinstance(value, bool) for value in values):
         raise SchemeError("cuts are numbers or strings, all of one kind")
     if values != sorted(set(values)):
         raise SchemeError("cuts ascend, and none is there twice")
-    return ShardAxis(options.key, kinds.pop(), tuple(values))
+    (kind,) = kinds
+    known = kind if ground.schema is None or options.key not in ground.schema else ground.schema[options.key].kind
+    if known is not kind:
+        if known not in _CUT_KINDS:
+            raise SchemeError(f"cuts divide numbers and strings, and '{options.key}' is a {known.value}")
+        raise SchemeError(f"cuts are {kind.value}s, and '{options.key}' is a {known.value} by the schema")
+    return ShardAxis(options.key, kind, tuple(values))
+
+
+def is_known(ground: Ground, key: str) -> bool:
+    """Whether an attribute is in the schema; where there is none, nothing is known to be wrong."""
+    return ground.schema is None or key in ground.schema
 
 
 def _first_key(ground: Ground) -> str:
@@ -145,7 +173,7 @@ def _planned_cuts(ground: Ground, key: str, zones: int) -> tuple[CutValue, ...] 
     return tuple(sorted({int(place) if whole or place.is_integer() else place for place in places}))
 
 
-def _array(name: str, text: str) -> list[CutValue]:
+def values_in(name: str, text: str) -> list[CutValue]:
     """A list in an option; raises ValueError."""
     if not text:
         return []
@@ -155,11 +183,11 @@ def _array(name: str, text: str) -> list[CutValue]:
         raise ValueError(f'{name} is a list in JSON, as in "[1, 2]": {error}') from None
 
 
-def _numbers(name: str, text: str) -> list[float]:
+def numbers_in(name: str, text: str) -> list[float]:
     """A list of numbers in an option; raises ValueError."""
     found: list[float] = []
-    for value in _array(name, text):
-        if isinstance(value, str) or value < 0:
-            raise ValueError(f"{name} is a list of numbers, none below 0")
+    for value in values_in(name, text):
+        if isinstance(value, str) or not 0 <= value < inf:
+            raise ValueError(f"{name} is a list of numbers, none below 0 and none infinite")
         found.append(float(value))
     return found

@@ -32,6 +32,7 @@ from siftcast.schemes.ground import Ground
 Factory = Callable[[NodeId], Protocol]
 Options = TypeVar("Options")
 Plan = TypeVar("Plan")
+_INTEGER_MAX = 2**63 - 1  # what messages between nodes can say
 
 
 class SchemeError(SiftcastError):
@@ -102,6 +103,10 @@ class Scheme(ABC, Generic[Options, Plan]):
         """Why it cannot run like this with these options, though it can with others; empty if it can."""
         return ""
 
+    def remarks(self, ground: Ground, options: Options, plan: Plan) -> tuple[str, ...]:
+        """What in the options came out otherwise than it says, or does nothing, on this network: a sentence each."""
+        return ()
+
     def configure(self, changes: Mapping[str, object]) -> Options:
         """The options with some of them changed; unknown names and bad values raise `SchemeError`."""
         fields: Any = self.options
@@ -111,8 +116,13 @@ class Scheme(ABC, Generic[Options, Plan]):
                 listed = ", ".join(known) or "none"
                 raise SchemeError(f"scheme '{self.name}' has no option '{name}' (options: {listed})")
             if type(value) is not known[name] and not (known[name] is float and type(value) is int):
+                hint = f", so write it in quotes: {name} = '{value}'" if isinstance(value, list) else ""
                 raise SchemeError(
-                    f"option '{name}' of scheme '{self.name}' is of type {known[name].__name__}: {value!r}"
+                    f"option '{name}' of scheme '{self.name}' is of type {known[name].__name__}{hint}: {value!r}"
+                )
+            if type(value) is int and not -_INTEGER_MAX <= value <= _INTEGER_MAX:
+                raise SchemeError(
+                    f"option '{name}' of scheme '{self.name}' is a number from -{_INTEGER_MAX:,} to {_INTEGER_MAX:,}"
                 )
         try:
             changed: Options = dataclasses.replace(fields, **changes)

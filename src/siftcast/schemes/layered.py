@@ -18,6 +18,7 @@ from typing import ClassVar
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.protocols.layered import AnyLayers, RendezvousSettings
 from siftcast.overlays.tables import TableFactory
+from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import NO_RENDEZVOUS, CircleOptions, lay_out
 from siftcast.schemes.clustered import assign_forecast
 from siftcast.schemes.contract import Factory, Scheme
@@ -57,6 +58,10 @@ class LayeredOptions:
         """What a finder that asks matchers is made with."""
         return RendezvousSettings(confirm=self.confirm)
 
+    def knobs(self) -> CircleOptions:
+        """The ring, where there is one."""
+        return CircleOptions(replicas=self.replicas, parts=self.parts, key=self.key)
+
 
 class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
     """Two layers, chosen apart."""
@@ -80,8 +85,7 @@ class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
             return LayersPlan(delivery, flood=plan_tree(ground))
         matchers = matchers_of(ground)
         if options.matching == RING:
-            knobs = CircleOptions(replicas=options.replicas, parts=options.parts, key=options.key)
-            return LayersPlan(delivery, ring=RingPlan((lay_out(ground, knobs, matchers),)))
+            return LayersPlan(delivery, ring=RingPlan((lay_out(ground, options.knobs(), matchers),)))
         hubs = _middle(ground, matchers, options.replicas)
         knobs = CircleOptions(clusters=1, rendezvous=NO_RENDEZVOUS)
         ring = RingPlan((lay_out(ground, knobs, hubs),))
@@ -91,6 +95,11 @@ class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
         if ground.forecast is not None:
             interests = assign_forecast(ground.forecast, options.clusters, options.sample_events, ground.rng)
         return LayersPlan(delivery, ring=ring, interests=interests)
+
+    def remarks(self, ground: Ground, options: LayeredOptions, plan: LayersPlan) -> tuple[str, ...]:
+        if options.matching != RING or plan.ring is None:
+            return ()
+        return tuple(remarks_on(ground, options.knobs(), plan.ring.circles[0]))
 
     def assign(self, plan: LayersPlan, nodes: Sequence[NodeId]) -> LayersPlan:
         return plan.renamed(nodes)

@@ -13,6 +13,7 @@ from typing import ClassVar
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.protocols.layered import RendezvousLayers, RendezvousSettings
 from siftcast.overlays.tables import TableFactory
+from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import CircleOptions, lay_out
 from siftcast.schemes.contract import Factory, Scheme
 from siftcast.schemes.delivery_plan import DIRECT, MULTICAST, RING, check_delivery, plan_delivery
@@ -113,6 +114,14 @@ class RendezvousScheme(Scheme[RendezvousOptions, LayersPlan]):
             plan_delivery(ground, options.delivery, clique_ms_max=options.clique_ms_max),
             ring=RingPlan(circles, options.application),
             carried=plan_delivery(ground, RING, clique_ms_max=0.0) if options.tables == LOG else None,
+        )
+
+    def remarks(self, ground: Ground, options: RendezvousOptions, plan: LayersPlan) -> tuple[str, ...]:
+        circles = () if plan.ring is None else plan.ring.circles
+        return tuple(
+            f"application {circle.name}: {remark}" if circle.name else remark
+            for circle, knobs in zip(circles, options.circles().values(), strict=True)
+            for remark in remarks_on(ground, knobs, circle)
         )
 
     def assign(self, plan: LayersPlan, nodes: Sequence[NodeId]) -> LayersPlan:

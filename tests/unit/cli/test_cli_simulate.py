@@ -35,6 +35,14 @@ def test_the_example_is_printed_as_it_is_and_runs(run, tmp_path):
     assert "filter-based on 40 servers and 88 routers" in done.out
 
 
+def test_options_that_do_not_come_out_as_they_say_are_told_beside_the_verdict(run, scenario):
+    old = EXAMPLE[EXAMPLE.index('summary = "covering"') : EXAMPLE.index("[workload]")]
+    path = scenario(('name = "filter-based"', 'name = "rendezvous"'), (old, "clusters = 3\nparts = 8\n"))
+    done = run("simulate", path)
+    assert done.status == 0, done.err
+    assert "note: parts = 8, but there are 3 clusters, so a zone has at most 3" in " ".join(done.out.split())
+
+
 def test_trace_and_picture_are_written(run, scenario, tmp_path):
     done = run("simulate", scenario(), "--trace", "trace", "--svg", "network.svg", "--quiet")
     assert (done.status, done.out) == (0, "")

@@ -186,6 +186,17 @@ def test_publishing_is_refused_when_too_many_events_wait() -> None:
     [
         ({"replicas": 0}, "at least 1"),
         ({"clusters": 9}, "9 clusters want as many matchers"),
+        ({"clusters": 10**22}, "from -9,223,372,036,854,775,807 to"),
+        ({"clusters": 10**12}, "clusters is at most 65,536"),
+        ({"zones": 10**7}, "zones is at most 65,536"),
+        ({"key": "nosuch"}, "'nosuch' is not in the schema, which has value, application"),
+        ({"cuts": [1, 2], "key": "value"}, "so write it in quotes"),
+        ({"cuts": '["a"]', "key": "value"}, "cuts are strings, and 'value' is a number"),
+        ({"cluster_weights": "[0, 0]"}, "cluster_weights are all 0"),
+        ({"node_weights": "[0, 0, 0, 0]"}, "node_weights are all 0"),
+        ({"node_weights": "[1e999, 1, 1, 1]"}, "node_weights"),
+        ({"zone_parts": "[0, 1]"}, "none below 1"),
+        ({"zone_parts": "[1.5, 1]"}, "whole numbers"),
         ({"visit": "run"}, "visit is one of"),
         ({"delivery": "pigeon"}, "delivery is one of"),
         ({"confirm": "maybe"}, "confirm is one of"),
@@ -206,3 +217,36 @@ def test_publishing_is_refused_when_too_many_events_wait() -> None:
 def test_knobs_that_make_no_ring_are_refused_in_words(options: dict[str, object], problem: str) -> None:
     with pytest.raises(SchemeError, match=problem):
         ring(4, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, []),
+        ({"clusters": 2, "parts": 2, "key": "value", "cuts": "[5]", "zones": 2}, []),
+        ({"clusters": 2, "parts": 9}, ["parts = 9, but there are 2 clusters, so a zone has at most 2"]),
+        ({"clusters": 2, "span_parts": 3}, ["span_parts = 3, but"]),
+        ({"clusters": 2, "zone_parts": "[7, 1]"}, ["zone_parts = 7, but"]),
+        ({"replicas": 9}, ["replicas = 9, but of 4 matchers in 1 cluster the smallest cluster has 4"]),
+        ({"clusters": 4}, ["replicas = 2, but of 4 matchers in 4 clusters the smallest cluster has 1"]),
+        ({"zones": 50}, ["zones = 50, but value has 10 zones"]),
+        ({"key": "value", "cuts": "[5, 500, 600]"}, ["cuts at 500, 600 lie outside the domain of value, 0 to 9"]),
+        ({"key": "application"}, ["key = 'application' of no effect"]),
+        ({"rendezvous": "none", "key": "value", "zones": 3}, ["key and zones of no effect"]),
+        ({"rendezvous": "hash", "key": "nosuch"}, ["key = 'nosuch' is not in the schema"]),
+        ({"applications": "games: replicas=9"}, ["application games: replicas = 9, but"]),
+    ],
+)
+def test_knobs_that_do_not_come_out_as_they_say_are_told(options: dict[str, object], said: list[str]) -> None:
+    places = np.arange(4.0)
+    ground = Ground(np.abs(np.subtract.outer(places, places)), np.random.default_rng(1), schema=SCHEMA)
+    made = RING.configure(options)
+    remarks = RING.remarks(ground, made, RING.plan(ground, made))
+    assert len(remarks) == len(said)
+    for remark, words in zip(remarks, said, strict=True):
+        assert remark.startswith(words)
+
+
+def test_one_matcher_with_defaults_is_told_nothing() -> None:
+    ground = Ground(np.zeros((1, 1)), np.random.default_rng(1), schema=SCHEMA)
+    assert RING.remarks(ground, RING.options, RING.plan(ground, RING.options)) == ()

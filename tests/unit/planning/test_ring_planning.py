@@ -203,7 +203,7 @@ def test_what_costs_nothing_can_be_planned(filters):
 
 
 def test_more_events_than_any_ring_takes_are_said_to_be_too_many(filters):
-    with pytest.raises(DataError, match="events/s want at least .* nodes"):
+    with pytest.raises(DataError, match=r"events/s want at least .* nodes"):
         plan_ring(filters, {}, RingBounds(1, GIB, rate_s=1e11), COSTS)
 
 

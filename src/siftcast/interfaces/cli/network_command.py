@@ -6,6 +6,7 @@ import signal
 import tempfile
 import threading
 import tomllib
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def up(
         network.await_joined()
         console = out()
         console.print(facts(list(network.urls.items())))
+        _show_remarks(network.remarks())
         first = next(iter(network.urls.values()))
         console.print(Text(f'ready; try: siftcast subscribe "value < 100" --at {first}'), soft_wrap=True)
         console.file.flush()
@@ -121,10 +123,12 @@ def apply(
 
     async def ask(show: WaitingLine) -> int:
         async with call_node(url, "siftcast network apply", token=token, authorities=authorities) as bus:
-            return await operating.apply(bus, text, show)
+            return await operating.apply(bus, text, show, remarks.append)
 
+    remarks: list[str] = []
     with waiting_line("planning", url, _words) as show:
         number = run(ask(show))
+    _show_remarks(remarks)
     out().print(Text(f"plan {number} is used by all nodes"), soft_wrap=True)
     return OK
 
@@ -164,6 +168,11 @@ def replan(*, at: str | None = None, token: str | None = None, authorities: Path
     return OK
 
 
+def _show_remarks(remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        err().print(Text(f"note: {remark}", "yellow"), soft_wrap=True)
+
+
 def _show_measured(measured: Facts) -> None:
     nodes, median, most = measured["nodes"], measured["delay_ms_median"], measured["delay_ms_max"]
     delays = "none yet" if median is None else f"median {median:.1f} ms, at most {most:.1f} ms"
@@ -184,11 +193,12 @@ def _words(facts: Facts) -> str:
 
 
 def _option(text: str) -> tuple[str, object]:
-    """An option of a scheme from its text: `replicas=2` is a number, `key=symbol` a string."""
+    """An option of a scheme from its text: `replicas=2` is a number, `key=symbol` and `cuts=[1, 2]` are strings."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not name or not equals:
         raise SchemeError(f"an option of a scheme is name=value, not '{text}'")
     try:
-        return name, tomllib.loads(f"value = {value}")["value"]
+        found = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return name, value
+    return name, found if isinstance(found, bool | int | float | str) else value

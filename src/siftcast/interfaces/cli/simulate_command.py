@@ -160,6 +160,8 @@ def _show(run: ScenarioRun, verdict: Verdict) -> None:
     for line in verdict.lines:
         table.add_row(Text(line.name), Text(line.value), _mark(line))
     console.print(table)
+    for remark in run.remarks:
+        console.print(Text(f"note: {remark}", "yellow"), soft_wrap=True)
     console.print(Text(f"trace {run.simulation.trace.digest()}", "dim"))
 
 

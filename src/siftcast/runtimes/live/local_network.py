@@ -18,8 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.live.client.bus import Bus, connect
 from siftcast.runtimes.live.errors import LiveError
+from siftcast.runtimes.live.node.configuration import load_configuration
+from siftcast.runtimes.live.node.layout import lay_out
 from siftcast.runtimes.live.node.node import run
 
 READY = "ready at "
@@ -202,6 +205,12 @@ class LocalNetwork:
 
         facts: dict[str, Any] = run(ask())
         return facts
+
+    def remarks(self) -> tuple[str, ...]:
+        """What in the options of the scheme does not come out as it says."""
+        name = self.names[0]
+        file = load_configuration(self.folder / f"{name}.toml")
+        return lay_out(file, matcher_tables("brute_force")).part.remarks
 
     def log_of(self, name: str) -> str:
         """What a node has logged."""

@@ -70,6 +70,8 @@ class ScenarioRun:
     state_after_subscribing: list[int] = field(default_factory=list)
     advertised: dict[int, tuple[Subscription, ...]] = field(default_factory=dict)
     """What publishers said they will publish, by server, in a scheme that asks for it."""
+    remarks: tuple[str, ...] = ()
+    """What in the options of the scheme does not come out as it says."""
 
     @property
     def edges(self) -> tuple[tuple[int, int], ...]:
@@ -135,6 +137,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     spare = [(item.id, item.filter) for _, item in reserve]
     changes = draw_changes(times, spare, homes, steps, scenario.timing.resubscribe_ms, named, absent, changes_rng)
     run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes, steps, changes)
+    run.remarks = chosen.remarks(ground, options, plan)
     if chosen.advertises(options):
         _advertise(run)
     return run

@@ -76,11 +76,16 @@ async def forget(bus: Bus, node: str, progress: Progress) -> Rows:
     return [*reports, *held]
 
 
-async def apply(bus: Bus, text: str, progress: Progress) -> int:
-    """Has the network planned by another configuration, and waits until it is; returns the number of the plan."""
+async def apply(bus: Bus, text: str, progress: Progress, remark: Callable[[str], None] = lambda said: None) -> int:
+    """Has the network planned by another configuration, and waits until it is; returns the number of the plan.
+
+    `remark` is given what in the options will not come out as it says, a sentence each.
+    """
     link = await bus._present()
     before = (await bus.describe())["state"].get("epoch", 0)
-    await link.request(lambda number: Operate(number, "apply", text))
+    answer: Description = await link.request(lambda number: Operate(number, "apply", text))
+    for said in answer.facts.get("remarks", ()):
+        remark(said)
     return await _planned(bus, before, progress)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from siftcast.model import Schema
 from siftcast.model.errors import SiftcastError
@@ -23,7 +23,14 @@ from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
 from siftcast.schemes import scheme
 
 
-def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]], before: PlanSettings) -> bytes:
+class Wanted(NamedTuple):
+    """The settings that were asked for, and what in them will not come out as it says."""
+
+    settings: bytes
+    remarks: tuple[str, ...]
+
+
+def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, Any]], before: PlanSettings) -> Wanted:
     """The settings that a configuration asks for; raises Refused, or ConfigurationError for a mistake in it.
 
     `before` are those of the newest plan. What was measured stays part of them.
@@ -52,11 +59,13 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
         if problem := chosen.objection(wanted, sockets=True, durable=terms.durable):
             raise Refused(f"the network cannot be planned so: {problem}")
         ground, options = survey_of(chosen, schema)(Epoch.of(0, placed, settings=settings.encode()))
-        plan = chosen.assign(chosen.plan(ground, options), nodes)
+        laid_out = chosen.plan(ground, options)
+        remarks = chosen.remarks(ground, options, laid_out)
+        plan = chosen.assign(laid_out, nodes)
         chosen.nodes(plan, options, matcher_tables("brute_force"))(nodes[0])  # some options are checked by the nodes
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
         raise Refused(f"the network cannot be planned so: {error}") from None
-    return settings.encode()
+    return Wanted(settings.encode(), remarks)
 
 
 def _placed(members: Sequence[Mapping[str, Any]]) -> list[Member]:

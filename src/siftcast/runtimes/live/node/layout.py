@@ -65,6 +65,8 @@ class Part:
     protocol: Protocol
     durable: Durable | None
     contacts: tuple[NodeId, ...]
+    remarks: tuple[str, ...] = ()
+    """What in the options does not come out as it says, in the plan that the network begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ def _planned(
     configuration = file.configuration
     settings = Settings(kept_bytes_max=configuration.limits.kept_bytes_max) if terms.durable else None
     survey = survey_of(chosen, schema)
+    remarks: tuple[str, ...] = ()
     try:
         planned = planned_node(
             member,
@@ -205,7 +208,9 @@ def _planned(
         )
         if first is not None:
             ground, options = survey(first.newest)  # so that what cannot be planned is said before anything else
-            plan = chosen.assign(chosen.plan(ground, options), first.newest.nodes)
+            laid_out = chosen.plan(ground, options)
+            remarks = chosen.remarks(ground, options, laid_out)
+            plan = chosen.assign(laid_out, first.newest.nodes)
             host = first.newest.stand_in(member.node)
             chosen.nodes(plan, options, tables)(member.node if host is None else host)
             contacts = chosen.contacts(plan, member.node) if host is None else (host,)
@@ -214,7 +219,7 @@ def _planned(
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:
         named = named_option("overlay.options", configuration.overlay.options, str(error))
         raise file.error(named, str(error) or "is too large") from None
-    return Part(planned, planned.durable, contacts)
+    return Part(planned, planned.durable, contacts, remarks)
 
 
 def _unplanned(

@@ -296,10 +296,12 @@ class Life:
             if isinstance(effect, Refuse) and effect.request == LEAVE:
                 raise Refused(effect.reason)
 
-    def apply(self, text: str) -> None:
-        """Has the network planned by another configuration; raises Refused or ConfigurationError."""
+    def apply(self, text: str) -> tuple[str, ...]:
+        """Has the network planned by another configuration; returns remarks. Raises Refused or ConfigurationError."""
         current = PlanSettings.decode(self._planned().settings)
-        self.tell(ApplyRequested(wanted_settings(text, self.overlay, self.members(), current)))
+        wanted = wanted_settings(text, self.overlay, self.members(), current)
+        self.tell(ApplyRequested(wanted.settings))
+        return wanted.remarks
 
     def replan(self, connection: Connection, request: int) -> None:
         """Has the network planned by what all nodes have measured, and says what that is. Raises Refused."""

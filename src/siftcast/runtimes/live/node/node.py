@@ -140,6 +140,8 @@ class Node:
         self.life.peers.start()
         self.life.tables.warm_up()
         self._log.info("listening", address=self.address, scheme=self.life.overlay.scheme)
+        for remark in self.life.overlay.part.remarks:
+            self._log.warning("options of the scheme", remark=remark)
         if self.life.is_ready:
             self._say_ready()
         else:

@@ -87,7 +87,7 @@ class Desk(Protocol):
 
     def leave(self) -> None: ...
 
-    def apply(self, text: str) -> None: ...
+    def apply(self, text: str) -> tuple[str, ...]: ...
 
     def replan(self, connection: Connection, request: int) -> None: ...
 
@@ -434,8 +434,10 @@ class Session:
             self._desk.replan(self.connection, frame.request)
         elif frame.action == "forget":
             self._desk.forget(frame.what, self.connection, frame.request)
+        elif frame.action == "apply":
+            self.connection.send(Description(frame.request, {"remarks": list(self._desk.apply(frame.what))}))
         else:
-            self._desk.leave() if frame.action == "leave" else self._desk.apply(frame.what)
+            self._desk.leave()
             self.connection.send(Description(frame.request, {}))
 
     def _describe(self, frame: Describe) -> None:
