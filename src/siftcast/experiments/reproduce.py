@@ -10,7 +10,7 @@ figures, and `<paper>.md`, a page that shows them with an account of each deviat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,14 +34,31 @@ class Reproduction:
     """Summed over configurations, whenever they ran."""
 
 
+Sweeping = Callable[[], list[Outcome]]
+
+
+def run_plainly(_spark: ss.SparkSession, sweeping: Sweeping) -> list[Outcome]:
+    """Runs the sweep as it is; a command runs it so that Ctrl-C ends it in order."""
+    return sweeping()
+
+
 def reproduce(
-    study: Study, folder: str | Path, *, quick: bool = False, figure: str | None = None, show: Show | None = None
+    study: Study,
+    folder: str | Path,
+    *,
+    quick: bool = False,
+    figure: str | None = None,
+    show: Show | None = None,
+    through: Callable[[ss.SparkSession, Sweeping], list[Outcome]] = run_plainly,
 ) -> Reproduction:
-    """Regenerates the rows of a paper; a second call reuses what is there."""
+    """Regenerates the rows of a paper; a second call reuses what is there. The sweep is run `through` what is given."""
     target = Path(folder)
     configurations = study.configurations(quick, figure)
     session = ss.session(f"siftcast reproduce {study.name}")
-    outcomes = sweep(session, study.function, configurations, target / "results", version=study.version, show=show)
+    results = target / "results"
+    outcomes = through(
+        session, lambda: sweep(session, study.function, configurations, results, version=study.version, show=show)
+    )
     verdicts = study.judge(outcomes)
     figures = study.draw(outcomes, target)
     write_claims(verdicts, target / "claims.json")

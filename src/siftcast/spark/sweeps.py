@@ -4,6 +4,9 @@ Each task writes its result under a name that follows from the configuration, by
 that was interrupted continues where it stopped, a finished one costs nothing, and a change of the function's version
 starts from the beginning. All workers must share the folder; with embedded Spark they always do.
 
+A kept result that cannot be read, or is that of another configuration, is computed again, and the log says so: files
+are renamed when they are written, but a machine that loses its power may lose their content.
+
 Order is kept by the caller's list, not by when tasks end. A configuration that fails does not stop the others: all
 failures are reported together at the end, and tried again the next time.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import logging
 import os
 import time
 import traceback
@@ -28,6 +32,7 @@ from pyspark.sql import SparkSession
 from siftcast.spark.errors import SparkError
 from siftcast.spark.workers import map_batches
 
+_LOG = logging.getLogger(__name__)
 Configuration = Mapping[str, Any]
 Show = Callable[[int, int], None]
 
@@ -57,7 +62,9 @@ def sweep(
     kept = Path(folder)
     kept.mkdir(parents=True, exist_ok=True)
     files = [kept / f"{_name(function, version, configuration)}.json" for configuration in configurations]
-    missing = [(str(file), dict(item)) for file, item in zip(files, configurations, strict=True) if not file.exists()]
+    missing = [
+        (str(file), dict(item)) for file, item in zip(files, configurations, strict=True) if not _is_kept(file, item)
+    ]
     if missing:
         with _Watching(files, show):
             failures = _run(spark, function, missing)
@@ -98,9 +105,29 @@ def _name(function: str, version: str, configuration: Configuration) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
+def _is_kept(file: Path, configuration: Configuration) -> bool:
+    """Whether there is a result of this configuration; what is damaged is said and removed."""
+    if not file.exists():
+        return False
+    try:
+        if _read(file).configuration != json.loads(json.dumps(dict(configuration))):
+            raise ValueError("it is the result of another configuration")
+    except (ValueError, RecursionError) as error:
+        _LOG.warning("%s is damaged and is computed again: %s", file, error)
+        file.unlink()
+        return False
+    return True
+
+
 def _read(file: Path) -> Outcome:
-    found = json.loads(file.read_text())
-    return Outcome(found["configuration"], found["result"], found["seconds"])
+    """What a task has written; raises ValueError if anything else is there."""
+    found = json.loads(file.read_bytes())
+    if not isinstance(found, dict) or found.keys() != {"configuration", "result", "seconds"}:
+        raise ValueError("it does not hold a configuration, a result and a time")
+    outcome = Outcome(found["configuration"], found["result"], found["seconds"])
+    if not isinstance(outcome.result, dict) or not isinstance(outcome.seconds, int | float):
+        raise ValueError("its result or its time is of the wrong kind")
+    return outcome
 
 
 class _Watching:

@@ -7,9 +7,11 @@ from typing import Literal
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK, REJECTED
+from siftcast.interfaces.cli.spark_running import run_cancellable
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
@@ -42,6 +44,9 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
     if figure is not None and figure not in study.figures:
         raise DataError(f"{paper} has no row {figure!r}; it has {', '.join(study.figures)}")
     folder = output or Path("reproduction") / (f"{paper}-quick" if quick else paper)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file; name a folder to write to")
+    folder.mkdir(parents=True, exist_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True) as bar:
         task = bar.add_task(f"{paper}: configurations", total=None)
@@ -51,6 +56,7 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
             quick=quick,
             figure=figure,
             show=lambda done, total: bar.update(task, completed=done, total=total),
+            through=run_cancellable,
         )
     table = Table(title=f"{study.title}: {found.configurations} configurations, {found.seconds:,.0f} s of one core")
     for column in ("row", "claim", "paper", "ours", "verdict"):
@@ -60,4 +66,9 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
         table.add_row(item.id, item.claim, item.paper, item.ours, item.verdict, style=style)
     out().print(table)
     out().print(f"{found.page} tells the whole story; {folder / 'claims.json'} has it for programs.")
-    return REJECTED if any(item.holds is False for item in found.verdicts) else OK
+    failed = [item.id for item in found.verdicts if item.holds is False]
+    if failed:
+        out().print(Text(f"does not hold: {', '.join(failed)}", "bold red"), soft_wrap=True)
+    else:
+        out().print(f"all {sum(item.holds is not None for item in found.verdicts)} judged rows hold")
+    return REJECTED if failed else OK
