@@ -1,16 +1,18 @@
 """`ss.match_sharded`: the same answer as `ss.match`, whatever the cut."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
 from siftcast import spark as ss
-from siftcast.model import DataError
+from siftcast.model import ArgumentError, DataError
 from siftcast.model.values import Kind
 from siftcast.space.shard_axes import ShardAxis
 from siftcast.space.shard_plan import ShardPlan
+from siftcast.spark import shard_matching
 from siftcast.spark.shard_events import float_at_least
 from tests.spark.oracle_filters import make_events, make_filters
 
@@ -149,6 +151,38 @@ def test_bad_subscriptions_are_refused_with_their_reasons(spark, events):
         ss.shard_plan(events, twice.drop("filter"))
     with pytest.raises(DataError, match="at least one shard"):
         ss.shard_plan(events, twice, shards=0)
+
+
+@pytest.mark.parametrize("shards", [1.5, "x", True, float("nan")])
+def test_a_number_of_shards_is_whole(events, subscriptions, shards):
+    with pytest.raises(ArgumentError, match=r"shards must be a whole number, not"):
+        ss.match_sharded(events, subscriptions, shards=shards)
+
+
+def test_a_plan_is_a_plan_and_says_how_many_shards_there_are(events, subscriptions):
+    with pytest.raises(ArgumentError, match=r"plan must be a plan, as shard_plan\(\) makes it, not str"):
+        ss.match_sharded(events, subscriptions, plan="x")
+    with pytest.raises(ArgumentError, match="leave one out"):
+        ss.match_sharded(events, subscriptions, plan=plan_of(), shards=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"dealt": (2, 2)}, "'dealt' for each of its zones"),
+        ({"dealt": (1.5,)}, "'dealt' of a plan must be a whole number, not 1.5"),
+        ({"replicas": (1.5,)}, "'replicas' of a plan must be a whole number"),
+        ({"replicas": ("x",)}, "must be a whole number, not 'x'"),
+        ({"replicas": (True,)}, "must be a whole number, not True"),
+        ({"replicas": (10**6,)}, "make 1,000,000 partitions"),
+        ({"asked": 1.5}, "'asked' of a plan"),
+        ({"event_shares": ()}, "'event_shares' for each"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused_before_anything_runs(events, subscriptions, monkeypatch, changes, reason):
+    monkeypatch.setattr(shard_matching, "measured", lambda *_: pytest.fail("a job was started"))
+    with pytest.raises(DataError, match=reason):
+        ss.match_sharded(events, subscriptions, plan=replace(plan_of(), **changes))
 
 
 def test_a_column_of_another_name_and_ids_of_another_type(spark, events):

@@ -17,15 +17,18 @@ event is missed and none is matched twice. Equal events of one partition share a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from pyspark.sql import Column
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
-from siftcast.model import DataError
+from siftcast.model import ArgumentError, DataError
 from siftcast.space.shard_plan import ShardPlan
 
 _COPY = 5_000  # as in planning.shard_choice: subscriptions that cost as much as the copy of an event
+
+_PARTITIONS_MAX = 100_000
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,8 @@ class ShardLayout:
     @classmethod
     def of(cls, plan: ShardPlan) -> ShardLayout:
         """Raises DataError for a plan whose figures do not fit together."""
+        check_plan(plan)
         parts, copies = plan.parts, plan.replicas or (1,) * len(plan.parts)
-        for name, given in (("dealt", parts), ("replicas", copies)):
-            if len(given) != plan.first_zones[-1] + 1:
-                raise DataError(f"a plan needs an entry in '{name}' for each of its zones and one for the span")
-            if min(given) < 1 and (name == "replicas" or plan.dealt):
-                raise DataError(f"every entry in '{name}' of a plan must be at least 1, not {min(given)}")
         places = [
             (zone, copy, part)
             for zone in range(len(parts))
@@ -76,6 +75,37 @@ class ShardLayout:
     def homes(self) -> list[tuple[int, ...]]:
         """The partitions of each shard of the plan, one for each copy."""
         return [tuple(copy[part] for copy in copies) for copies in self.zones for part in range(len(copies[0]))]
+
+
+def check_plan(plan: object) -> None:
+    """Raises ArgumentError for what is no plan, DataError for one whose figures do not fit; before anything runs."""
+    if not isinstance(plan, ShardPlan):
+        raise ArgumentError(f"plan must be a plan, as shard_plan() makes it, not {type(plan).__name__}")
+    if not is_whole(plan.asked) or plan.asked < 1:
+        raise DataError(f"'asked' of a plan must be a whole number, at least 1, not {plan.asked!r}")
+    zones = plan.first_zones[-1] + 1
+    for name, given in (("dealt", plan.dealt), ("replicas", plan.replicas)):
+        if not given:
+            continue
+        if len(given) != zones:
+            raise DataError(f"a plan needs an entry in '{name}' for each of its zones and one for the span")
+        wrong = next((each for each in given if not is_whole(each)), None)
+        if wrong is not None:
+            raise DataError(f"every entry in '{name}' of a plan must be a whole number, not {wrong!r}")
+        if min(given) < 1:
+            raise DataError(f"every entry in '{name}' of a plan must be at least 1, not {min(given)}")
+    if len(plan.event_shares) != zones:
+        raise DataError("a plan needs an entry in 'event_shares' for each of its zones and one for the span")
+    partitions = sum(
+        parts * copies for parts, copies in zip(plan.dealt or (1,) * zones, plan.replicas or (1,) * zones, strict=True)
+    )
+    if partitions > _PARTITIONS_MAX:
+        raise DataError(f"'dealt' and 'replicas' of a plan make {partitions:,} partitions; {_PARTITIONS_MAX:,} at most")
+
+
+def is_whole(number: object) -> bool:
+    """Whether this is a whole number, and no bool."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def dealing_number(events: t.StructType) -> Column:

@@ -31,14 +31,14 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from siftcast.matching import Matcher
-from siftcast.model import DataError, Schema, SiftcastError
+from siftcast.model import ArgumentError, DataError, Schema, SiftcastError
 from siftcast.space.shard_plan import Placement, ShardPlan
 from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.matching import IDS, shape
 from siftcast.spark.places import place_names, placed
 from siftcast.spark.schemas import Output, check_event_columns, check_frame, lists_type
 from siftcast.spark.shard_events import event_shards
-from siftcast.spark.shard_layout import ShardLayout, dealing_number
+from siftcast.spark.shard_layout import ShardLayout, check_plan, dealing_number
 from siftcast.spark.shard_planning import Batches, measured, shard_plan, subscription_columns
 from siftcast.spark.shard_worker import ShardWorker
 from siftcast.spark.workers import map_batches
@@ -71,6 +71,10 @@ def match_sharded(
     Matcher(engine, schema)  # the workers' engine, refused here if there is none of that name
     if events.isStreaming:
         raise DataError("a stream cannot be matched in shards; use match() or match_stream()")
+    if plan is not None:
+        check_plan(plan)
+        if shards is not None:
+            raise ArgumentError("shards and plan are given, and a plan says how many shards there are; leave one out")
     plain = subscription_columns(subscriptions, id_column, filter_column)
     check = FilterCheck.of(schema, events if strict else None)
     if plan is None:

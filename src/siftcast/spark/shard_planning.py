@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
-from siftcast.model import DataError, Filter, Schema, SiftcastError, SubscriptionError
+from siftcast.model import ArgumentError, DataError, Filter, Schema, SiftcastError, SubscriptionError
 from siftcast.planning.shard_choice import AxisName, choose_shards
 from siftcast.planning.shard_copies import deal_events
 from siftcast.space.shard_axes import CutValue
@@ -36,6 +36,7 @@ from siftcast.spark.filter_check import FilterCheck, read_filter
 from siftcast.spark.places import placed, placed_column, text_column
 from siftcast.spark.session import is_connect
 from siftcast.spark.shard_events import value_column
+from siftcast.spark.shard_layout import is_whole
 from siftcast.spark.workers import check_workers, map_batches
 
 SAMPLE = 10_000
@@ -63,6 +64,8 @@ def shard_plan(
     Without a number, there are enough for about 200,000 subscriptions each. Raises DataError if a subscription cannot
     be used, as `match` does.
     """
+    if shards is not None and not is_whole(shards):
+        raise ArgumentError(f"shards must be a whole number, not {shards!r}")
     if shards is not None and shards < 1:
         raise DataError(f"there must be at least one shard, not {shards}")
     plain = subscription_columns(subscriptions, id_column, filter_column)
