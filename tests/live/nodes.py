@@ -1,10 +1,12 @@
 """A node on a port of its own, for tests."""
 
+import io
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, parse_configuration
 from siftcast.runtimes.live.node.node import Node
 
@@ -18,9 +20,11 @@ def configured(text: str = "", folder: Path | None = None) -> ConfigurationFile:
 
 
 @asynccontextmanager
-async def running(text: str = "", folder: Path | None = None) -> AsyncIterator[Node]:
-    """A node that runs in this process."""
-    node = Node(configured(text, folder))
+async def running(
+    text: str = "", folder: Path | None = None, *, said: io.StringIO | None = None
+) -> AsyncIterator[Node]:
+    """A node that runs in this process; what it logs goes to `said`, as lines of JSON."""
+    node = Node(configured(text, folder), log=None if said is None else make_log("json", stream=said))
     await node.start()
     try:
         yield node

@@ -1,6 +1,8 @@
 """What a client makes a node remember is limited, by the node or for its principal; refusals name limit and key."""
 
 import asyncio
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from siftcast.runtimes.live.node.configuration import LimitSpec, PrincipalLimitS
 from siftcast.runtimes.live.node.rights import new_token
 from siftcast.runtimes.live.wire.frames import VERSION, Describe, Failure, Hello, encode_frame
 from siftcast.testing import in_process
-from tests.live.asynchronous import on_loop
+from tests.live.asynchronous import on_loop, until
 from tests.live.nodes import running, url_of
 from tests.live.test_rights import principal
 from tests.live.wire import read_frame
@@ -137,22 +139,29 @@ async def test_filters_of_a_client_are_limited_together_and_one_by_one() -> None
 
 @on_loop
 async def test_a_client_that_asks_and_never_reads_is_disconnected() -> None:
-    async with running("[slow_consumers]\nqueue_bytes_max = 10000\n") as node, siftcast.connect(url_of(node)) as bus:
+    said = io.StringIO()
+    text = "[slow_consumers]\nqueue_bytes_max = 10000\n"
+    async with running(text, said=said) as node, siftcast.connect(url_of(node)) as bus:
         texts = [f"n = {number} OR note = '{'x' * 2_000}'" for number in range(20)]
         held = [await bus.subscribe(text).ready() for text in texts]
         reader, writer = await asyncio.open_connection(*node.address.split(":"))
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(encode_frame(Hello(VERSION, "client", "greedy")))
         writer.write(b"".join(encode_frame(Describe(number)) for number in range(1_000)))
-        while (await bus.describe())["clients"] < 2:
-            await asyncio.sleep(0.01)
-        while (await bus.describe())["clients"] > 1:
-            await asyncio.sleep(0.01)
+        await until(lambda: _left(said, "greedy"))
+        assert "queue_bytes_max in [slow_consumers]" in _left(said, "greedy")["reason"]
+        assert (await bus.describe())["clients"] == 1
         writer.transport.resume_reading()  # type: ignore[attr-defined]
         data = await reader.read(-1)
         writer.close()
         assert len(data) < 1_000 * len(held) * 2_000
         await bus.publish({"n": 1})
+
+
+def _left(said: io.StringIO, client: str) -> dict[str, Any]:
+    """What a node has logged about a client that it has no more; nothing while it has it."""
+    rows = [json.loads(line) for line in said.getvalue().splitlines()]
+    return next((row for row in rows if row["event"] == "client left" and row["client"] == client), {})
 
 
 # -- policies ------------------------------------------------------------------------------------------

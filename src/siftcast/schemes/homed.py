@@ -7,14 +7,13 @@ founds the network. The schema says which attributes have a domain that digests 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import cast
+from typing import Any
 
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.protocols.homed import Homed, HomedSettings
 from siftcast.overlays.protocols.homed.interests import RECEIVER_BITS
-from siftcast.overlays.protocols.homed.options import Duplicates, Layout
 from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.contract import Factory, Scheme, SchemeError
 from siftcast.schemes.ground import Ground
@@ -51,23 +50,16 @@ class HomedOptions:
         most = _WORD_BITS - (RECEIVER_BITS if self.receivers else 0)
         if not 2 <= self.bits <= most:
             raise ValueError(f"bits are 2 to {most}, not {self.bits}")
+        if not 1 <= self.hashes <= self.bits:
+            raise ValueError(f"hashes are 1 to {self.bits}, which is how many bits there are, not {self.hashes}")
         self.settings()
 
     def settings(self) -> HomedSettings:
-        """What each node is made with."""
-        return HomedSettings(
-            contacts=self.contacts,
-            arity_bits=self.arity.bit_length() - 1,
-            layout=cast(Layout, self.layout),
-            duplicates=cast(Duplicates, self.duplicates),
-            piggyback=self.piggyback,
-            positions=self.positions,
-            drift=self.drift,
-            heartbeat_ms=self.heartbeat_ms,
-            request_ms=self.request_ms,
-            linger_ms=self.linger_ms,
-            receivers=self.receivers,
-        )
+        """What each node is made with: the options of the same names, and the arity in bits."""
+        shared: dict[str, Any] = {
+            each.name: getattr(self, each.name) for each in fields(HomedSettings) if hasattr(self, each.name)
+        }
+        return HomedSettings(arity_bits=self.arity.bit_length() - 1, **shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +94,7 @@ class HomedScheme(Scheme[HomedOptions, Digesting]):
             raise SchemeError("homed makes digests of events and filters, and must know their schema")
         names = [name.strip() for name in options.attributes.split(",") if name.strip()]
         digests = InterestDigests.of(
-            ground.schema, names, bits=options.bits, kind=options.digest, hashes=min(options.hashes, options.bits)
+            ground.schema, names, bits=options.bits, kind=options.digest, hashes=options.hashes
         )
         return Digesting(digests, {node: (node // 2,) if node else () for node in ground.places})
 

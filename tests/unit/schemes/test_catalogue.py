@@ -9,6 +9,7 @@ import siftcast.schemes
 from siftcast.model import Attribute, Schema
 from siftcast.overlays.contract import Protocol
 from siftcast.overlays.durability import Durable, NotDurableError
+from siftcast.overlays.protocols.homed import HomedSettings
 from siftcast.overlays.tables import matcher_tables
 from siftcast.schemes import DEFAULT_SCHEME, Ground, SchemeError, scheme, scheme_names, schemes
 
@@ -75,3 +76,18 @@ def test_the_default_runs_on_sockets_and_can_be_durable():
 def test_what_is_no_scheme_is_refused_with_the_nearest_one(name):
     with pytest.raises(SchemeError, match="there is no scheme"):
         scheme(name)
+
+
+@pytest.mark.parametrize("digest", ["segments", "hashed", "bloom"])
+@pytest.mark.parametrize("hashes", [-1, 0, 65, 10**9])
+def test_bits_of_an_element_are_as_many_as_a_digest_has_at_most(digest, hashes):
+    with pytest.raises(SchemeError, match="hashes are 1 to 64"):
+        scheme("homed").configure({"digest": digest, "hashes": hashes})
+
+
+def test_the_settings_of_a_homed_node_are_the_options_of_the_same_names():
+    chosen = {"arity": 8, "layout": "neighbours", "drift": 0.2, "receivers": "to", "bits": 9}
+    options = scheme("homed").configure(chosen)
+    settings = options.settings()
+    assert (settings.arity_bits, settings.layout, settings.drift, settings.receivers) == (3, "neighbours", 0.2, "to")
+    assert settings.move_ms == HomedSettings().move_ms

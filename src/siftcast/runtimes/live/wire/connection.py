@@ -374,7 +374,8 @@ class Connection(asyncio.Protocol):
         """One round of the watch."""
         self.silent_rounds += not self._reading_paused
         if self.silent_rounds > SILENT_ROUNDS_MAX:
-            self.abort(f"silent for {SILENT_ROUNDS_MAX} heartbeats")
+            # Why it was closed is the reason, and not that the other end did not read that.
+            self.abort(self._reason if self.closing else f"silent for {SILENT_ROUNDS_MAX} heartbeats")
         elif not self.has_sent and not self._paused and not self.closing:
             self.send_bytes(_HEARTBEAT)
         self.has_sent = False
