@@ -79,6 +79,9 @@ def test_what_does_not_come_out_as_it_says_is_told(tmp_path: Path, capsys: pytes
         assert main(["network", "apply", str(new), *where]) == 0
         told = " ".join(capsys.readouterr().err.split())
         assert "note: parts = 9, but there are 2 clusters, so a zone has at most 2" in told
+        new.write_text('[overlay]\nlinks = [["n0", "n1"]]\n')
+        assert main(["network", "apply", str(new), *where]) == 0
+        assert "note: links of no effect: with delivery = 'direct'" in " ".join(capsys.readouterr().err.split())
         for options, words in (
             ("cuts = [1, 2]", "so write it in quotes: cuts = '[1, 2]'"),
             ("clusters = 9999999999999999999", "is a number from -9,223,372,036,854,775,807"),

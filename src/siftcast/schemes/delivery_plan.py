@@ -70,6 +70,13 @@ def check_delivery(name: str) -> None:
         raise ValueError(f"delivery is one of {', '.join(DELIVERIES)}, not '{name}'")
 
 
+def remarks_on_links(ground: Ground, delivery: str) -> tuple[str, ...]:
+    """What whoever wrote links down should hear, if they are not used."""
+    if ground.tree is None or delivery == TREE:
+        return ()
+    return (f"links of no effect: with delivery = '{delivery}' events go by none; delivery = '{TREE}' follows them",)
+
+
 def plan_delivery(ground: Ground, name: str, *, clique_ms_max: float) -> DeliveryPlan:
     """Lays a delivery out on a network."""
     nodes = tuple(ground.places)

@@ -22,7 +22,7 @@ from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import NO_RENDEZVOUS, CircleOptions, lay_out
 from siftcast.schemes.clustered import assign_forecast
 from siftcast.schemes.contract import Factory, Scheme
-from siftcast.schemes.delivery_plan import MULTICAST, TREE, check_delivery, plan_delivery
+from siftcast.schemes.delivery_plan import MULTICAST, TREE, check_delivery, plan_delivery, remarks_on_links
 from siftcast.schemes.ground import Ground
 from siftcast.schemes.matching_plan import LayersPlan, layered_nodes, matchers_of
 from siftcast.schemes.tree_plan import plan_tree
@@ -99,7 +99,8 @@ class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
     def remarks(self, ground: Ground, options: LayeredOptions, plan: LayersPlan) -> tuple[str, ...]:
         if options.matching != RING or plan.ring is None:
             return ()
-        return tuple(remarks_on(ground, options.knobs(), plan.ring.circles[0]))
+        found = remarks_on(ground, options.knobs(), plan.ring.circles[0])
+        return (*found, *remarks_on_links(ground, options.delivery))
 
     def assign(self, plan: LayersPlan, nodes: Sequence[NodeId]) -> LayersPlan:
         return plan.renamed(nodes)

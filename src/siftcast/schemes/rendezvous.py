@@ -16,7 +16,7 @@ from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import CircleOptions, lay_out
 from siftcast.schemes.contract import Factory, Scheme
-from siftcast.schemes.delivery_plan import DIRECT, MULTICAST, RING, check_delivery, plan_delivery
+from siftcast.schemes.delivery_plan import DIRECT, MULTICAST, RING, check_delivery, plan_delivery, remarks_on_links
 from siftcast.schemes.ground import Ground
 from siftcast.schemes.matching_plan import LayersPlan, layered_nodes, matchers_of
 from siftcast.space import RingPlan
@@ -118,11 +118,12 @@ class RendezvousScheme(Scheme[RendezvousOptions, LayersPlan]):
 
     def remarks(self, ground: Ground, options: RendezvousOptions, plan: LayersPlan) -> tuple[str, ...]:
         circles = () if plan.ring is None else plan.ring.circles
-        return tuple(
+        found = [
             f"application {circle.name}: {remark}" if circle.name else remark
             for circle, knobs in zip(circles, options.circles().values(), strict=True)
             for remark in remarks_on(ground, knobs, circle)
-        )
+        ]
+        return (*found, *remarks_on_links(ground, options.delivery))
 
     def assign(self, plan: LayersPlan, nodes: Sequence[NodeId]) -> LayersPlan:
         return plan.renamed(nodes)

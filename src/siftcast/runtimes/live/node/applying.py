@@ -20,7 +20,7 @@ from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.node.configuration import OverlaySpec, parse_configuration
 from siftcast.runtimes.live.node.layout import Overlay
 from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
-from siftcast.schemes import scheme
+from siftcast.schemes import SchemeError, scheme
 
 
 class Wanted(NamedTuple):
@@ -57,7 +57,7 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
         schema = None if terms.schema is None else Schema.parse(terms.schema)
         wanted = chosen.configure(settings.options)
         if problem := chosen.objection(wanted, sockets=True, durable=terms.durable):
-            raise Refused(f"the network cannot be planned so: {problem}")
+            raise SchemeError(problem)
         ground, options = survey_of(chosen, schema)(Epoch.of(0, placed, settings=settings.encode()))
         laid_out = chosen.plan(ground, options)
         remarks = chosen.remarks(ground, options, laid_out)
