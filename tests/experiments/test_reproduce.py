@@ -126,7 +126,7 @@ def claim(row, holds):
 @pytest.mark.parametrize(
     ("verdicts", "status", "last"),
     [
-        ((claim("X1", True), claim("X2", None)), 0, "all 1 judged rows hold"),
+        ((claim("X1", True), claim("X2", None)), 0, "1 of 1 judged rows hold"),
         (
             (claim("X1", True), claim("X2 wide", False), claim("X3", False)),
             1,

@@ -24,8 +24,8 @@ from siftcast.space.shard_axes import CutValue
 
 AUTO, RANGE, HASH, NO_RENDEZVOUS = RENDEZVOUS = ("auto", "range", "hash", "none")
 Axis = ShardAxis | HashAxis
-COUNT_MAX = 65_536
-"""Of clusters, replicas, parts and zones: an event names its zone, and nodes have a table of all of them."""
+COUNT_MAX, ZONES_MAX = 65_536, 4_096
+"""Of clusters, replicas and parts; of zones, of which every node has a table, made while it does nothing else."""
 _CUT_KINDS = frozenset({Kind.NUMBER, Kind.STRING})
 
 
@@ -49,13 +49,15 @@ class CircleOptions:
         if min(self.clusters, self.span_parts, self.zones) < 0 or min(self.replicas, self.parts) < 1:
             raise ValueError("replicas and parts are at least 1, clusters, span_parts and zones at least 0")
         for name in ("clusters", "replicas", "parts", "span_parts", "zones"):
-            if getattr(self, name) > COUNT_MAX:
-                raise ValueError(f"{name} is at most {COUNT_MAX:,}, not {getattr(self, name):,}")
+            most = ZONES_MAX if name == "zones" else COUNT_MAX
+            if getattr(self, name) > most:
+                raise ValueError(f"{name} is at most {most:,}, not {getattr(self, name):,}")
         if self.rendezvous not in RENDEZVOUS:
             raise ValueError(f"rendezvous is one of {', '.join(RENDEZVOUS)}, not '{self.rendezvous}'")
         if self.rendezvous in (RANGE, HASH) and not self.key:
             raise ValueError(f"rendezvous = '{self.rendezvous}' wants a key, the attribute that decides")
-        values_in("cuts", self.cuts)
+        if len(values_in("cuts", self.cuts)) >= ZONES_MAX:
+            raise ValueError(f"cuts make more than {ZONES_MAX:,} zones")
         for name in ("zone_parts", "cluster_weights", "node_weights"):
             numbers_in(name, getattr(self, name))
         for name in ("cluster_weights", "node_weights"):

@@ -70,5 +70,6 @@ def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False
     if failed:
         out().print(Text(f"does not hold: {', '.join(failed)}", "bold red"), soft_wrap=True)
     else:
-        out().print(f"all {sum(item.holds is not None for item in found.verdicts)} judged rows hold")
+        held = sum(item.holds is not None for item in found.verdicts)
+        out().print(f"{held} of {held} judged rows hold")
     return REJECTED if failed else OK
