@@ -105,6 +105,18 @@ class AdoptSubscriptions(Effect, frozen=True, gc=False):
     subscriptions: Sequence[Subscription]
 
 
+class Postpone(Effect, frozen=True, gc=False):
+    """Whoever asked for these durable subscriptions is not answered yet: no other node would stand up for them."""
+
+    ids: Sequence[str]
+
+
+class Admit(Effect, frozen=True, gc=False):
+    """Whoever asked for these durable subscriptions may be answered."""
+
+    ids: Sequence[str]
+
+
 class Accept(Effect, frozen=True, gc=False):
     """Tells whoever asked for a durable publish (its event's id) or subscription (its name) that it is safe."""
 

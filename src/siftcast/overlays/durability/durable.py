@@ -53,11 +53,13 @@ from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.durability.capacity import Capacity, objection_to
 from siftcast.overlays.durability.contract import (
     Accept,
+    Admit,
     AdoptSubscriptions,
     DurableSubscribeRequested,
     HandOverRequested,
     OfferRefused,
     OffersAcknowledged,
+    Postpone,
     QueuePolicy,
     SubscriberAttached,
     SubscriberDetached,
@@ -137,6 +139,8 @@ class Durable(Protocol):
         self._calendar_ms = 0.0
         self._past = Past(node, roster, self._ledger, self._now_out.append)
         self._set_aside = 0
+        self._postponed: set[str] = set()
+        """Durable subscriptions that were asked for and are not answered yet."""
         self._relaying.out = self._queues.out = self._out
         self._handshake = Handshake(
             self._relaying,
@@ -201,11 +205,15 @@ class Durable(Protocol):
             case DurableSubscribeRequested(subscription, policy):
                 self._queues.subscribe(subscription, policy)
                 self._run(SubscribeRequested((subscription,), durable=True), now)
-                self._out.append(Accept(subscription.id))
+                if subscription.id not in self._postponed:
+                    self._out.append(Accept(subscription.id))
             case UnsubscribeRequested(ids):
                 for id in ids:
                     if id in self._queues:
                         self._queues.unsubscribe(id)
+                    if id in self._postponed:
+                        self._postponed.discard(id)
+                        self._now_out.append(Refuse(id, "this subscription was ended before it was active"))
                 self._run(stimulus, now)
             case PeerLost(peer):
                 self._relaying.lose(peer)
@@ -517,6 +525,11 @@ class Durable(Protocol):
                 case AdoptSubscriptions(subscriptions):
                     for item in subscriptions:
                         self._queues.subscribe(item, QueuePolicy(), adopted=True)
+                case Postpone(ids):
+                    self._postponed.update(ids)
+                case Admit(ids):
+                    self._out += [Accept(id) for id in ids if id in self._postponed]
+                    self._postponed.difference_update(ids)
                 case Persist(key, data):
                     self._ledger.put(_INNER + key, data) if data is not None else self._ledger.forget(_INNER + key)
                     self._out.append(_Kept(key))

@@ -13,8 +13,8 @@ whose plan never changes pays nothing; those of others in an envelope.
 
 A member without a place in a plan (it is absent, leaves, or is an edge) is *stood in for*: another node, its guardian,
 holds its durable subscriptions, subscribes to them in its own instance, and hands on what matches. What such a member
-publishes it consigns to the node that stands in for it. So a durable subscription is made known to the network only
-when the guardian has it, and a plan can leave out a node that has crashed without losing sight of its subscriptions.
+publishes it consigns to the node that stands in for it. So who asks for a durable subscription is answered only when
+the guardian has it, and a plan can leave out a node that has crashed without losing sight of its subscriptions.
 
 What cannot be delivered because a node is gone (`MessageReturned`) is published again in the epoch that is used, marked
 as such; it reaches durable subscriptions only, which know the events they have by their ids.
@@ -56,7 +56,7 @@ from siftcast.overlays.contract import (
     UnadvertiseRequested,
     UnsubscribeRequested,
 )
-from siftcast.overlays.durability.contract import AdoptSubscriptions
+from siftcast.overlays.durability.contract import Admit, AdoptSubscriptions, Postpone
 from siftcast.overlays.durability.order import EPOCH
 from siftcast.overlays.envelopes import FIRST, EpochCarrier, EpochControl, enveloped
 from siftcast.overlays.epochs.guarding import Guardian, GuardianChosen, Wards
@@ -64,6 +64,8 @@ from siftcast.overlays.epochs.messages import EPOCH_MESSAGES, Consign, Guard, Gu
 from siftcast.overlays.epochs.view import Epoch
 
 _TIMER = "epoch/"
+_GUARD_TIMER = "guard/again"
+_GUARD_AGAIN_MS = 1_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Epochs(Protocol):
         self._durable: set[str] = set()
         self._advertisements: dict[str, Subscription] = {}
         self._guardian = Guardian(node) if guarded else None
+        self._guarding = False
         self._wards = Wards()
         self._alias = f"{node}~"
         """Before the ids of what this node stands in for: their own node may have them in the same epoch."""
@@ -165,7 +168,7 @@ class Epochs(Protocol):
         self._choose_first()
         effects: list[Effect] = []
         if plan.number in self._instances:
-            wanted = [item for id, item in self._own.items() if self._guardian is None or self._guardian.shows(id)]
+            wanted = list(self._own.values())
             for ward, rows in self._wards.rows.items():
                 if plan.stand_in(ward) == self._node:
                     wanted += [Subscription(self._alias + id, filter_) for id, filter_ in rows.items()]
@@ -227,7 +230,9 @@ class Epochs(Protocol):
                 return self._take_back(message, now)
             case GuardianChosen(peer) if self._guardian is not None:
                 released = self._guardian.choose(peer)
-                return [*self._restate_guarded(), *self._show(released, now)]
+                return [*self._restate_guarded(), *self._admit(released)]
+            case TimerFired(name) if name == _GUARD_TIMER and self._guardian is not None:
+                return self._guard_again()
             case TimerFired(name) if name.startswith(_TIMER):
                 of, _, inner = name[len(_TIMER) :].partition("/")
                 return self._run(int(of), TimerFired(inner), now)
@@ -353,8 +358,8 @@ class Epochs(Protocol):
             case Guard():
                 return self._guard(sender, message, now)
             case Guarded(serial) if self._guardian is not None:
-                shown = self._show(self._guardian.note(sender, serial), now)
-                return [*shown, SendMessage(Unguarded(), (sender,))] if self._guardian.is_another(sender) else shown
+                done = self._admit(self._guardian.note(sender, serial))
+                return [*done, SendMessage(Unguarded(), (sender,))] if self._guardian.is_another(sender) else done
             case Guarded():
                 return []
             case Unguarded():
@@ -396,6 +401,7 @@ class Epochs(Protocol):
         effects: list[Effect] = []
         for item in stimulus.subscriptions:
             known = self._wards.release(item.id)
+            is_guarded = self._is_guarded(item)
             self._own[item.id] = item
             if stimulus.durable:
                 self._durable.add(item.id)
@@ -405,17 +411,15 @@ class Epochs(Protocol):
                 continue
             if known is not None:
                 effects += self._run_all(UnsubscribeRequested((self._alias + item.id,)), now)
-            if stimulus.durable and self._guardian is not None and not stimulus.restored:
+            shown.append(item)
+            if stimulus.durable and not (stimulus.restored or is_guarded):
                 held.append(item)
-            else:
-                shown.append(item)
-        effects += [] if self._guardian is None else self._guardian.tell(taken)
-        if held and self._guardian is not None:
-            waiting, told = self._guardian.hold(held)
-            effects += told
-            shown += [] if waiting else held
         self._choose_first()
-        return [*effects, *self._subscribe_in_all(tuple(shown), now)]
+        if shown:
+            effects += self._run_all(SubscribeRequested(tuple(shown)), now)
+        if self._guardian is not None:
+            effects += [*self._guardian.tell(taken), *self._hold(self._guardian, held)]
+        return effects
 
     def _subscribe_besides(self, item: Subscription, ward: NodeId, now: float) -> list[Effect]:
         """Subscribes in the epochs in which this node does not stand in for whose it was."""
@@ -425,12 +429,32 @@ class Epochs(Protocol):
                 effects += self._run(number, SubscribeRequested((item,)), now)
         return effects
 
-    def _subscribe_in_all(self, items: tuple[Subscription, ...], now: float) -> list[Effect]:
-        return self._run_all(SubscribeRequested(items), now) if items else []
+    def _is_guarded(self, item: Subscription) -> bool:
+        """Whether the guardian is known to have a subscription as it is, because it was asked for before."""
+        before = self._own.get(item.id)
+        is_same = before is not None and before.filter == item.filter and item.id in self._durable
+        return is_same and self._guardian is not None and not self._guardian.is_behind
 
-    def _show(self, ids: Iterable[str], now: float) -> list[Effect]:
-        """Lets the network know of subscriptions that are guarded now."""
-        return self._subscribe_in_all(tuple(self._own[id] for id in ids if id in self._own), now)
+    def _hold(self, guardian: Guardian, items: list[Subscription]) -> list[Effect]:
+        """Has subscriptions guarded before who asked for them is answered."""
+        told = guardian.hold(items)
+        if not told:
+            return []
+        waiting: list[Effect] = [*told, Postpone(tuple(item.id for item in items))]
+        if not self._guarding:
+            self._guarding = True
+            waiting.append(SetTimer(_GUARD_TIMER, _GUARD_AGAIN_MS))
+        return waiting
+
+    def _guard_again(self) -> list[Effect]:
+        """Has subscriptions guarded once more, because an answer may be lost with its link."""
+        assert self._guardian is not None
+        self._guarding = False
+        return self._hold(self._guardian, [self._own[id] for id in self._guardian.waiting if id in self._own])
+
+    @staticmethod
+    def _admit(ids: tuple[str, ...]) -> list[Effect]:
+        return [Admit(ids)] if ids else []
 
     def _unsubscribe(self, ids: tuple[str, ...], now: float) -> list[Effect]:
         kept = [id for id in ids if id in self._durable]

@@ -1,12 +1,14 @@
 """Durable subscriptions that two nodes know of: the one that has them, and its guardian.
 
-    J  ──Guard(serial 7, {x})──▶  S          J has a new durable subscription
-       ◀──────Guarded(7)────────             S has it on disk: now J makes it known to the network
+    J  ──Guard(serial 7, {x})──▶  S          J has a new durable subscription, and makes it known to the network
+       ◀──────Guarded(7)────────             S has it on disk: now J answers who asked for it
 
 Should a plan leave J out, S stands in for it with all that anybody can know J was promised. J chooses its guardian
 among the nodes it is connected to, and another when that one is lost; serials ascend over all lives of J, so of two
-nodes that guard it the latest is known. A node that reaches nobody has no guardian and makes itself known at once:
-whoever could hear it could also be its guardian.
+nodes that guard it the latest is known. A node that reaches nobody has no guardian and answers at once: whoever could
+hear it could also be its guardian. Nothing is promised before the answer, so the network may know earlier. Rejected: to
+answer at once, and make it known when it is guarded: what the node accepted in between missed its own subscription, and
+a plan prepared in between did not know it.
 
 What a former guardian has is out of date. It says `Guarded` again when a plan is used and when it meets J, and J, once
 it has another guardian that has everything, answers `Unguarded`. Otherwise a coordinator that is new in its office,
@@ -66,19 +68,20 @@ class Guardian:
         """Whether the guardian has not said yet that it has everything."""
         return self.peer is not None and self.confirmed < self.serial
 
-    def shows(self, id: str) -> bool:
-        """Whether the network may know of a subscription."""
-        return id not in self._waiting
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Subscriptions that were asked for, of which the guardian has not said that it has them."""
+        return tuple(self._waiting)
 
-    def hold(self, items: Sequence[Subscription]) -> tuple[bool, list[Effect]]:
-        """Has subscriptions guarded; whether they must wait for that, and what to say."""
+    def hold(self, items: Sequence[Subscription]) -> list[Effect]:
+        """Has subscriptions guarded that were asked for; where nobody can guard them, nothing is said or waits."""
         told = self.tell(items)
         if told:
             self._waiting.update((item.id, self.serial) for item in items)
-        return bool(told), told
+        return told
 
     def tell(self, items: Sequence[Subscription]) -> list[Effect]:
-        """Has subscriptions guarded that the network knows already."""
+        """Has subscriptions guarded."""
         if self.peer is None or not items:
             return []
         self.serial += 1
