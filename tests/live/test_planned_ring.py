@@ -3,6 +3,8 @@
 import asyncio
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -10,11 +12,26 @@ import siftcast
 from siftcast import Event
 from siftcast.interfaces.cli import main
 from siftcast.interfaces.cli.network_command import _option
+from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.local_network import SCHEMA, LocalNetwork
+from siftcast.runtimes.live.node.applying import wanted_settings
+from siftcast.runtimes.live.node.layout import Overlay, Terms
 from siftcast.runtimes.live.node.node import run
+from siftcast.runtimes.live.node.planning import PlanSettings
 
 HOT = [f"value >= {first} AND value < {first + 10}" for first in range(800, 1_000, 10)]
 COLD = [f"value >= {first} AND value < {first + 100}" for first in range(0, 800, 100)]
+
+
+def test_a_plan_that_cannot_be_is_refused_in_words_that_are_said_once() -> None:
+    terms = Terms("net", "rendezvous", {}, None, durable=True)
+    overlay = cast("Overlay", SimpleNamespace(terms=terms, scheme="rendezvous"))
+    text = "[overlay.options]\ncollect = true\nconfirm = 'matched'"
+    with pytest.raises(Refused) as refused:
+        wanted_settings(text, overlay, [], PlanSettings({}))
+    assert str(refused.value) == (
+        "the network cannot be planned so: a durable ring must not collect, and confirms what is matched or received"
+    )
 
 
 @pytest.mark.full

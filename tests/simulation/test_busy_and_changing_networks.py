@@ -50,6 +50,14 @@ def test_rates_are_kept_on_average_and_the_seed_decides_when():
     assert steps == churn(crashes_per_s=2.0, down_ms=50.0) != churn(crashes_per_s=2.0, down_ms=50.0, seed=2)
 
 
+def test_a_server_that_crashes_late_restarts_all_the_same():
+    steps = churn(until_ms=1_000.0, crashes_per_s=20.0, down_ms=900.0)
+    crashed = {step.node: step.at_ms for step in steps if step.do == "crash"}
+    restarted = {step.node: step.at_ms for step in steps if step.do == "restart"}
+    assert restarted == {node: at_ms + 900.0 for node, at_ms in crashed.items()}
+    assert max(crashed.values()) < 1_000.0 < max(restarted.values())
+
+
 def test_only_servers_that_run_crash_or_leave_and_only_absent_ones_arrive():
     named, absent = {1, 2}, {40, 41, 42}
     steps = churn(

@@ -6,6 +6,7 @@ from siftcast.overlays.contract import Protocol
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim import ScenarioError, execute, judge, parse_scenario, prepare
 from siftcast.runtimes.sim.checkers import Waiting, disturbances, durable_delivery, exactly_once, progress
+from siftcast.schemes import scheme
 from tests.simulation.test_checkers import Script
 
 SCENARIO = """
@@ -270,3 +271,67 @@ def test_steps_that_make_sense_are_taken_in_the_order_of_their_times():
     steps = [step(120, "restart", 4), step(60, "crash", 4), step(150, "leave", 5), step(170, "join", 5)]
     steps += [step(20, "cut", groups=[[1]]), step(25, "cut", groups=[[2]]), step(30, "heal")]
     assert verdict_of(*steps, checks="repair_ms = 5", events=80).outcome == "passed"
+
+
+# -- what a scheme does not promise ----------------------------------------------------------------------
+
+RING = """
+[underlay]
+generator = "waxman"
+servers = 12
+[underlay.options]
+routers = 30
+[scheme]
+name = "{scheme}"
+engine = "counting"
+[scheme.options]
+{options}
+[workload]
+preset = "stock-quotes"
+events = 150
+subscriptions = 80
+interval_ms = 20
+durable = true
+[faults]
+loss = 0.02
+jitter_ms = 10
+reorder = true
+disk_ms = 2
+[churn]
+crashes_per_s = 2
+down_ms = 300
+"""
+
+
+def durable_verdict(name, **options):
+    told = "\n".join(f"{key} = {value!r}" for key, value in options.items())
+    return judge(execute(prepare(parse_scenario(RING.format(scheme=name, options=told), "ring.toml"), 3)))
+
+
+def test_a_durable_ring_promises_no_order_and_does_not_fail_for_it():
+    verdict = durable_verdict("rendezvous", replicas=2, parts=2, clusters=3, delivery="tree")
+    lines = {line.name: line for line in verdict.lines}
+    assert int(lines["disordered"].value) > 0, "this run shows nothing"
+    assert (lines["disordered"].bound, lines["disordered"].ok) == ("", None)
+    assert verdict.outcome == "passed", [line for line in verdict.lines if line.ok is False]
+    assert (verdict.violations, verdict.faults) == ((), 0)
+
+
+def test_a_durable_run_counts_offers_as_notifications():
+    cost = {line.name: line.value for line in durable_verdict("filter-based").lines}["notification cost"]
+    assert "inf" not in cost
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "keeps"),
+    [
+        ("layered", {"matching": "publisher"}, True),
+        ("layered", {"matching": "hub"}, False),
+        ("layered", {"matching": "ring"}, False),
+        ("rendezvous", {}, False),
+        ("kyra", {}, True),
+    ],
+)
+def test_a_scheme_says_whether_it_keeps_order(name, options, keeps):
+    chosen = scheme(name)
+    assert chosen.keeps_order(chosen.configure(options)) == keeps

@@ -94,6 +94,10 @@ class Scheme(ABC, Generic[Options, Plan]):
         """Whether publishers must say beforehand what they publish."""
         return False
 
+    def keeps_order(self, options: Options) -> bool:
+        """Whether durable events of one publisher arrive in its order, as long as the plan stays."""
+        return True
+
     @property
     def is_durable(self) -> bool:
         """Whether a durable node can run it: all that its control messages say can be remembered."""

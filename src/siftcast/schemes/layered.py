@@ -111,6 +111,9 @@ class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
     def contacts(self, plan: LayersPlan, node: NodeId) -> tuple[NodeId, ...]:
         return plan.contacts(node)
 
+    def keeps_order(self, options: LayeredOptions) -> bool:
+        return options.matching == PUBLISHER  # others ask matchers, of which one may fail and another be asked
+
     def objection(self, options: LayeredOptions, *, sockets: bool, durable: bool) -> str:
         if sockets and options.delivery == MULTICAST:
             return "delivery = 'multicast' needs a network that multiplies messages; the simulator has one"

@@ -134,6 +134,9 @@ class RendezvousScheme(Scheme[RendezvousOptions, LayersPlan]):
     def contacts(self, plan: LayersPlan, node: NodeId) -> tuple[NodeId, ...]:
         return plan.contacts(node)
 
+    def keeps_order(self, options: RendezvousOptions) -> bool:
+        return False  # each event goes by matchers of its own
+
     def objection(self, options: RendezvousOptions, *, sockets: bool, durable: bool) -> str:
         if sockets and options.delivery == MULTICAST:
             return "delivery = 'multicast' needs a network that multiplies messages; the simulator has one"

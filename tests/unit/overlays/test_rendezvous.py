@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from siftcast.model import Attribute, Event, Filter, Schema, Subscription
-from siftcast.overlays.contract import MessageReceived, PeerFound, PeerLost, PublishRequested, SubscribeRequested
+from siftcast.overlays.contract import (
+    MessageReceived,
+    PeerFound,
+    PeerLost,
+    PublishRequested,
+    Refuse,
+    SubscribeRequested,
+)
 from siftcast.overlays.delivery import Parcel
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.protocols.layered.messages import Busy, Inquire, InquireAgain, Keep
@@ -179,6 +186,20 @@ def test_publishing_is_refused_when_too_many_events_wait() -> None:
         net.tell(0, PublishRequested(Event({"value": number}, f"e{number}")))
     assert net.protocols[0].state()["open"] == 2
     assert len(net.refused) == 3
+
+
+def test_a_refusal_says_whether_matchers_are_away_or_busy() -> None:
+    def told(*, away: tuple[int, ...]) -> str:
+        net = ring(3, clusters=3, replicas=1, parts=3, rendezvous="none", open_max=1)
+        for node in away:
+            lose(net, node)
+        for number in range(2):
+            effects = net.protocols[0].handle(PublishRequested(Event({"value": number}, f"e{number}")), 0.0)
+        (refusal,) = (effect for effect in effects if isinstance(effect, Refuse))
+        return refusal.reason
+
+    assert "2 of 3 clusters cannot be reached" in told(away=(1, 2))
+    assert "all can be reached and are busy" in told(away=())
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ and a higher limit at one of the nodes lets them go on.
 from __future__ import annotations
 
 from siftcast.model import Event, EventError
-from siftcast.overlays.contract import Effect, NodeId, Report
+from siftcast.overlays.contract import Effect, NodeId, Refuse, Report
 from siftcast.overlays.durability.order import Landings
 from siftcast.overlays.durability.queues import Queues
 from siftcast.overlays.durability.relaying import Relaying
@@ -64,8 +64,13 @@ class Capacity:
             )
         return ""
 
-    def miss(self, reason: str) -> list[Effect]:
-        """Counts an ephemeral event of another node that durable subscriptions do not get; reports now and then."""
+    def miss(self, event: Event, reason: str, *, own: bool) -> list[Effect]:
+        """An ephemeral event is not kept for durable subscriptions: tells who published it here, or now and then all.
+
+        `own` are events of this node's publishers.
+        """
+        if own:
+            return [Refuse(event.id, f"durable subscriptions did not get it: {reason}")]
         self._missed += 1
         if self._missed & (self._missed - 1):  # all but the 1st, 2nd, 4th, 8th … time
             return []

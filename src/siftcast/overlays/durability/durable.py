@@ -132,15 +132,12 @@ class Durable(Protocol):
         self._handing_over = HandingOver(self._ledger, self._queues)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
         self._routing = RoutingMemory(self._ledger, node, inner.messages)
-        self._out: list[Effect] = []
-        """Effects of this stimulus that wait until it is safe."""
-        self._now_out: list[Effect] = []
-        """Effects of this stimulus that need not wait."""
+        self._out: list[Effect] = []  # effects of this stimulus that wait until it is safe
+        self._now_out: list[Effect] = []  # those that need not wait
         self._calendar_ms = 0.0
         self._past = Past(node, roster, self._ledger, self._now_out.append)
         self._set_aside = 0
-        self._postponed: set[str] = set()
-        """Durable subscriptions that were asked for and are not answered yet."""
+        self._postponed: set[str] = set()  # subscriptions that were asked for and are not answered yet
         self._relaying.out = self._queues.out = self._out
         self._handshake = Handshake(
             self._relaying,
@@ -205,15 +202,13 @@ class Durable(Protocol):
             case DurableSubscribeRequested(subscription, policy):
                 self._queues.subscribe(subscription, policy)
                 self._run(SubscribeRequested((subscription,), durable=True), now)
-                if subscription.id not in self._postponed:
-                    self._out.append(Accept(subscription.id))
+                self._out += [] if subscription.id in self._postponed else [Accept(subscription.id)]
             case UnsubscribeRequested(ids):
-                for id in ids:
-                    if id in self._queues:
-                        self._queues.unsubscribe(id)
-                    if id in self._postponed:
-                        self._postponed.discard(id)
-                        self._now_out.append(Refuse(id, "this subscription was ended before it was active"))
+                for id in filter(self._queues.__contains__, ids):
+                    self._queues.unsubscribe(id)
+                ended = self._postponed.intersection(ids)
+                self._postponed -= ended
+                self._now_out += [Refuse(id, "it was ended before it was active") for id in sorted(ended)]
                 self._run(stimulus, now)
             case PeerLost(peer):
                 self._relaying.lose(peer)
@@ -498,7 +493,7 @@ class Durable(Protocol):
     ) -> list[Place]:
         """Sends effects of the scheme on their way; returns the relays that were made.
 
-        `own` are those of an ephemeral event of this node's publishers, who can be told that it is not kept.
+        What was accepted here is relayed whatever it follows from: a scheme asks again by timers, too. `own` are those of an ephemeral event of this node's publishers, who can be told that it is not kept.
         """
         places: list[Place] = []
         delivered: dict[str, None] = {}
@@ -513,7 +508,7 @@ class Durable(Protocol):
                     elif message.must_arrive:
                         # For a node that may be absent: nobody else waits until it has arrived there.
                         self._relaying.relay(message, destinations)
-                    elif durable or message.event_id is None:
+                    elif durable or message.event_id is None or message.event_id in self._accepted:
                         places += self._relaying.relay(message, destinations, duty, ticket)
                         if message.event_id is None and isinstance(parcel := opened(message)[1], Parcel):
                             for peer in parcel.destinations:
@@ -546,17 +541,10 @@ class Durable(Protocol):
             if names and ticket is not None and not self._landings.is_own(duty):
                 self._landings.park(duty, event, names)
             elif names and not durable and (reason := self._capacity.objection()):
-                self._miss(event, reason, own=own)
+                self._now_out += self._capacity.miss(event, reason, own=own)
             elif names:
                 self._queue(event, names, now)
         return places
-
-    def _miss(self, event: Event, reason: str, *, own: bool) -> None:
-        """An ephemeral event is not kept for durable subscriptions; who has published it here is told."""
-        if own:
-            self._now_out.append(Refuse(event.id, f"durable subscriptions did not get it: {reason}"))
-            return
-        self._now_out += self._capacity.miss(reason)
 
     def _queue(self, event: Event, names: list[str], now: float) -> None:
         try:

@@ -2,9 +2,9 @@
 
 Arrivals, departures and crashes are three independent Poisson processes of so many a second, from the first publication
 to `until_ms`. A departure or a crash hits a server drawn from those that run; one that crashed restarts after
-`down_ms`. A server that is `absent` in the beginning arrives once, in an order drawn at random. Servers that the
-schedule names are left to the schedule, so that neither disturbs the other; a list of arrivals, departures and crashes
-is a schedule.
+`down_ms`, be that after `until_ms`, so that a run does not end without it. A server that is `absent` in the beginning
+arrives once, in an order drawn at random. Servers that the schedule names are left to the schedule, so that neither
+disturbs the other; a list of arrivals, departures and crashes is a schedule.
 
 Changes of interests are a fourth process: a subscriber gives up a subscription drawn from all that stand, and makes
 another, which the workload has in reserve. Who lives on a server that is down, or that the schedule names, changes
@@ -70,7 +70,7 @@ def draw_churn(
         steps.append(Step(at_ms=at_ms, do=do, node=node))  # type: ignore[arg-type]
         if do in ("join", "restart"):
             running.append(node)
-        elif do == "crash" and churn.down_ms is not None and at_ms + churn.down_ms <= until_ms:
+        elif do == "crash" and churn.down_ms is not None:
             heappush(ahead, (at_ms + churn.down_ms, "restart", node))
     return tuple(steps)
 

@@ -59,6 +59,7 @@ class ScenarioRun:
     seed: int
     underlay: Underlay
     scheme: Scheme[Any, Any]
+    options: Any
     plan: Any
     workload: Workload
     simulation: Simulation
@@ -82,6 +83,11 @@ class ScenarioRun:
     def is_durable(self) -> bool:
         """Whether everything is published and subscribed to durably."""
         return self.file.scenario.workload.durable
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the scheme promises durable events of a publisher in its order."""
+        return self.scheme.keeps_order(self.options)
 
 
 def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
@@ -136,7 +142,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     steps = (*scenario.schedule, *steps)
     spare = [(item.id, item.filter) for _, item in reserve]
     changes = draw_changes(times, spare, homes, steps, scenario.timing.resubscribe_ms, named, absent, changes_rng)
-    run = ScenarioRun(file, seed, underlay, chosen, plan, workload, simulation, homes, steps, changes)
+    run = ScenarioRun(file, seed, underlay, chosen, options, plan, workload, simulation, homes, steps, changes)
     run.remarks = chosen.remarks(ground, options, plan)
     if chosen.advertises(options):
         _advertise(run)

@@ -91,13 +91,18 @@ def judge(run: ScenarioRun) -> Verdict:
     """Lets all checkers read the trace of a run."""
     checks, trace = run.file.scenario.checks, run.simulation.trace
     found = exactly_once(trace, settle_ms=checks.settle_ms, repair_ms=checks.repair_ms)
-    durable = durable_delivery(trace, settle_ms=checks.settle_ms) if run.is_durable else None
+    durable = _durable_delivery(run) if run.is_durable else None
     ended = progress(trace, run.simulation.protocols) if run.is_durable else None
     told = _delivery_lines(run, found) if durable is None else _durable_lines(durable)
     lines = (*told, *(_progress_lines(ended) if ended is not None else ()), *_measured_lines(run, found.events))
     unjudged = tuple(line.name for line in lines if line.vacuous)
     reasons = explain_vacuity(run, durable or found, unjudged) if _outcome(lines) == "vacuous" else ()
     return Verdict(lines, found, durable, ended, reasons)
+
+
+def _durable_delivery(run: ScenarioRun) -> DurableDelivery:
+    settle_ms = run.file.scenario.checks.settle_ms
+    return durable_delivery(run.simulation.trace, settle_ms=settle_ms, ordered=run.keeps_order)
 
 
 def _outcome(lines: tuple[Line, ...]) -> Outcome:
@@ -109,13 +114,14 @@ def _outcome(lines: tuple[Line, ...]) -> Outcome:
 
 
 def _durable_lines(found: DurableDelivery) -> Iterator[Line]:
-    """Durable subscriptions are promised everything, whatever the scenario lets happen."""
+    """Durable subscriptions are promised everything, whatever the scenario lets happen; order where the scheme is."""
     yield Line("events accepted", f"{found.accepted:,}")
     yield Line("offers", f"{found.offered:,}")
     yield _needed("required", found.required, asked=True)
     yield _without("missing", found.missing, asked=True, judged=found.required)
     for name in ("duplicate", "repeated", "disordered", "wrong"):
-        yield _without(name, getattr(found, name), asked=True, judged=found.offered)
+        asked = found.ordered or name != "disordered"
+        yield _without(name, getattr(found, name), asked=asked, judged=found.offered)
 
 
 def _progress_lines(ended: Progress) -> Iterator[Line]:

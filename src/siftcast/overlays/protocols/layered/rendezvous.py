@@ -206,8 +206,7 @@ class Rendezvous(Finder):
 
     def find(self, event: Event, now: float) -> list[Effect]:
         if len(self._inquiries) >= self._settings.open_max:
-            waiting = f"{len(self._inquiries):,} events wait for matchers that do not answer"
-            return [Refuse(event.id, f"{waiting}; try again when they can be reached")]
+            return [Refuse(event.id, self._too_many())]
         self._number += 1
         visits = self._placement.visits(event.attributes)
         if self._settings.confirm == NONE:
@@ -218,6 +217,14 @@ class Rendezvous(Finder):
             self._retrying = True
             effects.append(SetTimer(_RETRY, self._settings.retry_ms))
         return effects
+
+    def _too_many(self) -> str:
+        """Why another search cannot begin, in words: some of those asked are away, or all are there and busy."""
+        waiting = f"{len(self._inquiries):,} events wait for answers of matchers, as many as open_max allows"
+        away = sum(self._lost.issuperset(cluster) for cluster in self._clusters)
+        if away:
+            return f"{waiting}; {away} of {len(self._clusters)} clusters cannot be reached: try again when they can be"
+        return f"{waiting}; all can be reached and are busy: publish more slowly, or raise open_max"
 
     def _ask_once(self, event: Event, visits: Mapping[int, tuple[int, ...]]) -> list[Effect]:
         way = [(cluster, self._inquiries.choose(cluster), labels) for cluster, labels in visits.items()]

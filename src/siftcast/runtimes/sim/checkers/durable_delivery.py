@@ -5,7 +5,7 @@ Reads nothing but the trace. Around a durable subscription S and an event e:
     missing      e matches, was accepted, was published no sooner than `settle_ms` after S was accepted, and not offered
     duplicate    S was offered e at two positions: it is there twice, and no client could tell
     repeated     S was offered e again after it acknowledged it, and its node was not down in between
-    disordered   S was offered e before an earlier event of the same publisher
+    disordered   S was offered e before an earlier event of the same publisher; no fault where no order is promised
     wrong        S was offered e, and no filter of S matches it
 
 Unlike `exactly_once`, no crash and no cut is an excuse. Events that S gave up on (`expired`) are not missing. Offers
@@ -50,11 +50,14 @@ class DurableDelivery:
     disordered: int
     wrong: int
     violations: tuple[Violation, ...]
+    ordered: bool = True
+    """Whether order was promised."""
 
     @property
     def faults(self) -> int:
         """How many promises were not kept."""
-        return self.missing + self.duplicate + self.repeated + self.disordered + self.wrong
+        disordered = self.disordered if self.ordered else 0
+        return self.missing + self.duplicate + self.repeated + disordered + self.wrong
 
     @property
     def outcome(self) -> Outcome:
@@ -92,8 +95,8 @@ class _Published:
     accepted: bool = False
 
 
-def durable_delivery(trace: Trace, *, settle_ms: float = 0.0) -> DurableDelivery:
-    """Compares what durable subscriptions were offered with what they were promised."""
+def durable_delivery(trace: Trace, *, settle_ms: float = 0.0, ordered: bool = True) -> DurableDelivery:
+    """Compares what durable subscriptions were offered with what they were promised; `ordered`, if order was, too."""
     events: dict[str, _Published] = {}
     held: dict[str, _Held] = {}
     for row in rows_of(trace, _KINDS).to_pylist():
@@ -111,7 +114,10 @@ def durable_delivery(trace: Trace, *, settle_ms: float = 0.0) -> DurableDelivery
         accepted=sum(event.accepted for event in events.values()),
         required=required,
         offered=sum(len(item.positions) for item in held.values()),
-        violations=tuple(each for kind in _FAULTS for each in found[kind][: _SHOWN // 4]),
+        violations=tuple(
+            each for kind in _FAULTS if ordered or kind != "disordered" for each in found[kind][: _SHOWN // 4]
+        ),
+        ordered=ordered,
         **{kind: len(found[kind]) for kind in _FAULTS},
     )
 

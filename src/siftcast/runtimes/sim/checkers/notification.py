@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from siftcast.overlays.trace import Trace
-from siftcast.runtimes.sim.checkers.columns import NONE, Columns, Flags, Floats, Integers, read_columns
+from siftcast.runtimes.sim.checkers.columns import NONE, Columns, Flags, Floats, Integers, read_columns, rows_of
 
 Control = tuple[float, int]
 """A time in ms, and how many control messages were sent then beside those in the trace."""
@@ -106,30 +106,43 @@ def notification_costs(
 def _traffic(trace: Trace, more_control: Sequence[Control]) -> _Traffic:
     columns = read_columns(trace, ("sent", "multicast", "received", "published"), control=True)
     sent = columns.of("sent", "multicast")
-    deliveries = trace.delivery_table()
+    told_ms, told = _told(trace)
     more = np.array(list(more_control), dtype=np.float64).reshape(-1, 2)
     return _Traffic(
         sent_ms=columns.time_ms[sent],
         is_control=columns.event[sent] == NONE,
         false_ms=columns.time_ms[_false(trace, columns)],
         published_ms=columns.time_ms[columns.of("published")],
-        delivered_ms=deliveries["time_ms"].to_numpy(),
-        delivered=np.array([len(ids) for ids in deliveries["subscriptions"].to_pylist()], dtype=np.int64),
+        delivered_ms=told_ms,
+        delivered=told,
         more_ms=more[:, 0],
         more=more[:, 1].astype(np.int64),
     )
 
 
+def _told(trace: Trace) -> tuple[Floats, Integers]:
+    """When subscriptions were notified, and how many of them; a durable one is by the first offer of an event."""
+    table = trace.delivery_table()
+    first: dict[tuple[str, str], float] = {}
+    for row in rows_of(trace, ("offered",)).to_pylist():
+        first.setdefault((row["message"].rpartition("@")[0], row["event"]), row["time_ms"])
+    times = [*table["time_ms"].to_pylist(), *first.values()]
+    counts = [*(len(ids) for ids in table["subscriptions"].to_pylist()), *(1 for _ in first)]
+    return np.array(times, dtype=np.float64), np.array(counts, dtype=np.int64)
+
+
 def _false(trace: Trace, columns: Columns) -> Flags:
     """Which rows are events received where nobody wants them."""
     table, numbers = trace.delivery_table(), {event: number for number, event in enumerate(columns.events)}
+    offered = rows_of(trace, ("offered",))
+    told = zip(
+        [*table["event"].to_pylist(), *offered["event"].to_pylist()],
+        [*table["node"].to_pylist(), *offered["node"].to_pylist()],
+        strict=True,
+    )
     nodes = int(columns.node.max(initial=0)) + 1
     wanted = np.array(
-        [
-            numbers[event] * nodes + node
-            for event, node in zip(table["event"].to_pylist(), table["node"].to_pylist(), strict=True)
-            if event in numbers
-        ],
+        [numbers[event] * nodes + node for event, node in told if event in numbers],
         dtype=np.int64,
     )
     received = columns.of("received") & (columns.event != NONE)
