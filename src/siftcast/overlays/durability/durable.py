@@ -493,8 +493,8 @@ class Durable(Protocol):
     ) -> list[Place]:
         """Sends effects of the scheme on their way; returns the relays that were made.
 
-        What was accepted here is relayed whatever it follows from: a scheme asks again by timers, too. `own` are those of an ephemeral event of this node's publishers, who can be told that it is not kept.
-        """
+        What was accepted here is relayed whatever it follows from (timers ask again, too); `own`: an ephemeral event
+        of this node's publishers, who can be told that it is not kept."""
         places: list[Place] = []
         delivered: dict[str, None] = {}
         event: Event | None = None
