@@ -27,6 +27,7 @@ from siftcast.matching.collector import collector_paused
 from siftcast.model import Event, Subscription
 from siftcast.overlays.contract import (
     CancelTimer,
+    ContactsFound,
     DelayMeasured,
     Deliver,
     Effect,
@@ -366,6 +367,8 @@ class Simulation:
         if protocol is None:
             note_request(self.trace, self.now, node, item, heard=False)
             return
+        if kind is ContactsFound and self._introductions is not None:
+            self._introductions.meet(node, item.nodes)
         effects = protocol.handle(item, self.now)
         spent = [effect for effect in effects if isinstance(effect, Spent)]
         matches, lookups = sum(each.matches for each in spent), sum(each.lookups for each in spent)

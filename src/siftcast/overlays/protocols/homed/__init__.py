@@ -6,6 +6,7 @@ home.py           a place of a node: joining, dividing, beats, ending
 holders.py        who has a place as a contact, and when those are too many
 spreading.py      how all who must know hear that more is wanted, before it counts
 interests.py      subscriptions as digests, dealt out to a node's positions
+acquaintances.py  who else is known, so that networks that came apart meet again
 node.py           the protocol: all of it joined, and events
 messages.py       what nodes say to each other
 options.py        what can be chosen

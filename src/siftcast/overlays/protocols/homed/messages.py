@@ -158,14 +158,18 @@ class Greet(HomedMessage, frozen=True, gc=False):
 
 
 class Gateways(HomedMessage, frozen=True, gc=False):
-    """Nodes through which one gets into the network; which network that is, if the sender has a place itself."""
+    """Nodes through which one gets into the network; which network that is, if the sender has a place itself.
+
+    `others` are there, and may have no place.
+    """
 
     nodes: tuple[NodeId, ...]
     realm: Realm | None
+    others: tuple[NodeId, ...] = ()
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
-        return self.nodes
+        return tuple({*self.nodes, *self.others})
 
 
 class Older(HomedMessage, frozen=True, gc=False):

@@ -12,7 +12,8 @@ A home whose digest has drifted from its vertex *moves*: a new place is taken fi
 the new one (make before break). Meanwhile events may come to both; they are delivered once, by their ids.
 
 Two networks that meet (one was founded anew, because nobody could be reached) become one: the younger realm's nodes
-enter the older one, each telling those it knows.
+enter the older one, each telling those it knows. They meet because every node greets somebody it knows of now and then
+(`acquaintances`), and often as long as it is alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from siftcast.model import Event
 from siftcast.model.bounded_cache import remember
 from siftcast.overlays.contract import (
     CancelTimer,
+    ContactsFound,
     Deliver,
     Effects,
     Leave,
@@ -45,6 +47,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.membership import Health
+from siftcast.overlays.protocols.homed.acquaintances import GATEWAYS_MAX, Acquaintances
 from siftcast.overlays.protocols.homed.cover_table import Filters, Target
 from siftcast.overlays.protocols.homed.home import Home
 from siftcast.overlays.protocols.homed.interests import Interests
@@ -75,7 +78,6 @@ _BEAT, _RETRY, _MOVE = "homed/beat", "homed/retry", "homed/move"
 _SEEN_MAX = 4_096
 _RELAYS_MAX = 32
 _TRIES_MAX = 20
-_GATEWAYS_MAX = 8
 _GREETED_TURNS = 4
 _WAITING_MAX = 1_000
 _HANDED_OVER, _HANDED_OVER_MAX = -1, 4  # no rank: it counts how often an event came to a place that had ended
@@ -101,14 +103,13 @@ class Homed(Protocol):
         """One for each group of interests, joining or placed."""
         self._former: dict[int, Home] = {}
         """Places that are moved away from or have ended, by their numbers."""
-        self._seeds: tuple[NodeId, ...] = ()
-        self._gateways: list[NodeId] = []
+        self._known = Acquaintances(node, self._settings.forget_ms, self._random)
         self._seen: dict[str, None] = {}
         self._waiting: list[Event] = []
         self._tries = 0
         self._turn = 0
         self._clock_ms = 0.0
-        self._is_timed = self._is_moving = self._leaving = self._is_started = False
+        self._is_timed = self._is_moving = self._leaving = self._is_started = self._is_founder = False
 
     # -- what happens ------------------------------------------------------------------------------------
 
@@ -142,17 +143,23 @@ class Homed(Protocol):
                 self._settle_in(now)
             case Started():
                 self._start(stimulus, now)
+            case ContactsFound(nodes):
+                self._known.begin(nodes)
+                self._post.send_all(nodes, Greet())
             case PeerLost(peer):
+                self._known.lose(peer, now)
                 for home in self._all_homes():
                     home.handle_lost(peer, now)
             case PeerFound(peer):
+                if self._known.is_lost(peer):
+                    self._post.send(peer, Greet())
                 for home in self._homes:
                     if home.state == "placed":
                         home.handle_found(peer, self._filters(home), now)
             case PeerGone(peer):
                 for home in self._all_homes():
                     home.handle_gone(peer, now)
-                self._gateways = [node for node in self._gateways if node != peer] or list(self._seeds)
+                self._known.forget(peer)
             case LeaveRequested():
                 self._leave(now)
 
@@ -160,13 +167,13 @@ class Homed(Protocol):
         self._random.seed(started.nonce * 31 + self._node)
         self._spreading = Spreading(self._settings, self._post, self._random.getrandbits(60))
         self._clock_ms = (started.clock_ms if started.clock_ms is not None else now) - now
-        self._seeds = tuple(node for node in started.contacts if node != self._node)
-        self._gateways = list(self._seeds)
+        self._known.begin(started.contacts)
+        self._is_founder = not self._known.seeds
         self._post.add(SetTimer(_BEAT, self._random.random() * self._settings.heartbeat_ms))
-        if not self._seeds:
+        if self._is_founder:
             self._new_home(0).found(self._own_realm(now))
         else:
-            self._post.send_all(self._seeds, Greet())
+            self._post.send_all(self._known.seeds, Greet())
         self._is_started = True
         self._settle_in(now)
 
@@ -180,9 +187,10 @@ class Homed(Protocol):
             return
         match message:
             case Greet():
-                self._post.send(sender, Gateways(self._gateways_for(sender), self._realm()))
-            case Gateways(nodes, realm):
-                self._take_gateways(sender, nodes, realm, now)
+                self._known.meet(sender)
+                self._post.send(sender, Gateways(self._gateways_for(sender), self._realm(), self._known.named(sender)))
+            case Gateways():
+                self._take_gateways(sender, message, now)
             case Widened():
                 self._spreading.handle_widened(message)
                 self._finish_moves(now)
@@ -259,10 +267,7 @@ class Homed(Protocol):
                     home.say_farewell()
             elif home.state == "placed":
                 home.tick(self._filters(home), now)
-        if not self._homes or self._turn % _GREETED_TURNS == 0:
-            known = self._gateways if not self._homes else list(self._seeds)
-            if known:
-                self._post.send(self._random.choice(known), Greet())
+        self._greet(now)
 
     # -- homes -------------------------------------------------------------------------------------------
 
@@ -302,7 +307,7 @@ class Homed(Protocol):
         if self._leaving or not self._is_started:
             return
         interests = self._interests
-        wanted = max(len(interests.groups), 1 if not self._seeds else 0)
+        wanted = max(len(interests.groups), 1 if self._is_founder else 0)
         while len(self._homes) > wanted:
             home = self._homes.pop()
             self._retire(home, now)
@@ -340,14 +345,25 @@ class Homed(Protocol):
             home.look(self._node, placed.place[1])
             return
         through = home.through
-        if through is None and self._gateways:
-            through = self._gateways[self._tries % len(self._gateways)]
+        if through is None and (ways := self._known.ways()):
+            through = ways[self._tries % len(ways)]
         self._tries += 1
-        if through is None or (self._tries > _TRIES_MAX and home.through is None):
+        if through is not None and self._tries <= _TRIES_MAX:
+            home.look(through)
+        elif home.through is None or home.replaces is None:
             home.found(self._own_realm(now))
             self._move_in(home, now)
-            return
-        home.look(through)
+        else:
+            self._stay(home, now)
+
+    def _stay(self, home: Home, now: float) -> None:
+        """Gives up entering another network, through somebody who does not answer: the old place is kept."""
+        old = home.replaces
+        assert old is not None
+        self._homes[self._homes.index(home)] = old
+        self._former.pop(old.place[1], None)
+        self._tries = 0
+        self._settle_in(now)
 
     def _move_in(self, home: Home, now: float) -> None:
         """A home has its place: all who lack what it wants are told."""
@@ -385,23 +401,30 @@ class Homed(Protocol):
     def _finish_moves(self, now: float) -> None:
         """Ends the places that are moved away from, once their successors are known to all."""
         for home in self._homes:
-            old = home.replaces
-            if old is None or home.state != "placed" or self._spreading.is_busy(home):
+            if home.replaces is None or home.state != "placed" or self._spreading.is_busy(home):
                 continue
-            home.replaces = home.through = None
-            if old.realm != home.realm:
-                assert home.realm is not None
-                known = {place[0] for split in old.table.splits for place in (*split.contacts, *split.former)}
-                self._post.send_all(known | {place[0] for place in old.holders}, Older(home.realm, self._node))
+            assert home.realm is not None
+            old: Home | None = home.replaces
+            while old is not None:
+                if old.realm != home.realm:
+                    known = {place[0] for split in old.table.splits for place in (*split.contacts, *split.former)}
+                    self._post.send_all(known | {place[0] for place in old.holders}, Older(home.realm, self._node))
+                old = old.replaces
+            home.through = None
+            self._retire_old(home, now)
+
+    def _retire_old(self, home: Home, now: float) -> None:
+        """Ends the place that a home takes the place of, which may have had one to take the place of itself."""
+        old, home.replaces = home.replaces, None
+        if old is not None:
             self._retire(old, now)
 
     def _retire(self, home: Home, now: float) -> None:
-        if home.state == "joining":
-            if home.replaces is not None:
-                self._retire(home.replaces, now)
+        self._retire_old(home, now)
+        if home.state != "placed":
             return
         nodes = [contact.place[0] for split in reversed(home.table.splits) for contact in split.contacts.values()]
-        self._gateways = list(dict.fromkeys([*nodes, *self._gateways]))[:_GATEWAYS_MAX]
+        self._known.prefer(nodes)
         self._former[home.place[1]] = home
         home.end(now + self._settings.linger_ms, now)
 
@@ -416,30 +439,44 @@ class Homed(Protocol):
         if home is not None and home.state != "joining" and home.place != join.joiner:
             home.handle_join(join if join.rank >= 0 else Join(join.to, join.joiner, join.digest), now)
         elif join.to == 0 and join.rank > -_RELAYS_MAX and join.joiner[0] != self._node:
-            others = [node for node in self._gateways if node not in (sender, join.joiner[0])]
-            if others:
-                self._post.send(others[0], Join(0, join.joiner, join.digest, join.rank - 1))
+            way = self._known.way(sender, join.joiner[0])
+            if way is not None:
+                self._post.send(way, Join(0, join.joiner, join.digest, join.rank - 1))
 
     # -- guests ------------------------------------------------------------------------------------------
+
+    def _greet(self, now: float) -> None:
+        """Guests stay in touch with somebody who has a place; everybody now and then with anybody else."""
+        is_alone = not any(home.table.splits for home in self._homes)
+        if self._turn % _GREETED_TURNS == 0 or (self._homes and is_alone):
+            node = self._known.next_name(now)
+        else:
+            node = None if self._homes else self._known.next_gateway(now)
+        if node is not None:
+            self._post.send(node, Greet())
 
     def _gateways_for(self, sender: NodeId) -> tuple[NodeId, ...]:
         home = self._home(0)
         if home is None:
-            return tuple(node for node in self._gateways if node != sender)[:_GATEWAYS_MAX]
+            return tuple(node for node in self._known.gateways if node != sender)
         nodes = [contact.place[0] for split in home.table.splits for contact in split.contacts.values()]
         known = [node for node in dict.fromkeys(nodes) if node not in (sender, self._node)]
-        return tuple(self._random.sample(known, min(len(known), _GATEWAYS_MAX)))
+        return tuple(self._random.sample(known, min(len(known), GATEWAYS_MAX)))
 
-    def _take_gateways(self, sender: NodeId, nodes: tuple[NodeId, ...], realm: Realm | None, now: float) -> None:
-        first = (sender,) if realm is not None else ()
-        named = [node for node in (*first, *nodes) if node != self._node]
-        self._gateways = list(dict.fromkeys([*named, *self._gateways]))[:_GATEWAYS_MAX]
-        if realm is not None:
-            self._enter(realm, sender, now)
-            if not self._homes:
-                for event in self._waiting:
-                    self._post.send(sender, Cast(0, event, -1, -1))
-                self._waiting.clear()
+    def _take_gateways(self, sender: NodeId, answer: Gateways, now: float) -> None:
+        own, theirs = self._realm(), answer.realm
+        self._known.meet(sender)
+        self._known.hear_of((*answer.nodes, *answer.others))
+        self._known.prefer((sender, *answer.nodes) if theirs is not None else answer.nodes)
+        if theirs is None:
+            return
+        if own is not None and own < theirs:
+            self._post.send(sender, Older(own, self._node))
+        self._enter(theirs, sender, now)
+        if not self._homes:
+            for event in self._waiting:
+                self._post.send(sender, Cast(0, event, -1, -1))
+            self._waiting.clear()
 
     # -- events ------------------------------------------------------------------------------------------
 
@@ -448,8 +485,8 @@ class Homed(Protocol):
         home = self._home(0)
         if home is not None:
             self._cast(home, event, -1, -1, ())
-        elif self._gateways and not self._homes:
-            self._post.send(self._gateways[0], Cast(0, event, -1, -1))
+        elif not self._homes and (way := self._known.way()) is not None:
+            self._post.send(way, Cast(0, event, -1, -1))
         elif len(self._waiting) < _WAITING_MAX:
             self._waiting.append(event)
 
@@ -458,9 +495,9 @@ class Homed(Protocol):
         home = self._home(cast.to)
         if home is None or home.state == "joining":
             if cast.to == 0 and cast.low > -_RELAYS_MAX:
-                others = [node for node in self._gateways if node != sender]
-                if others:
-                    self._post.send(others[0], Cast(0, cast.event, cast.low - 1, cast.high - 1))
+                way = self._known.way(sender)
+                if way is not None:
+                    self._post.send(way, Cast(0, cast.event, cast.low - 1, cast.high - 1))
         elif home.state == "ended":
             self._hand_over(home, cast)
         else:
