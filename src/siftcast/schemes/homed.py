@@ -24,9 +24,12 @@ _WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class HomedOptions:
-    """How digests are made (`bits`, `digest`, `attributes` by commas), tables laid out, and nodes missed."""
+    """How digests are made (`bits`, `digest`, `attributes` by commas), tables laid out, and nodes missed.
 
-    bits: int = 64
+    `bits` 0 are as many as there is room for.
+    """
+
+    bits: int = 0
     digest: str = "segments"
     attributes: str = ""
     hashes: int = 2
@@ -47,12 +50,18 @@ class HomedOptions:
             raise ValueError(f"digest is one of {', '.join(DIGEST_KINDS)}, not {self.digest!r}")
         if self.arity not in (2, 4, 8, 16):
             raise ValueError(f"arity is 2, 4, 8 or 16, not {self.arity}")
-        most = _WORD_BITS - (RECEIVER_BITS if self.receivers else 0)
-        if not 2 <= self.bits <= most:
-            raise ValueError(f"bits are 2 to {most}, not {self.bits}")
-        if not 1 <= self.hashes <= self.bits:
-            raise ValueError(f"hashes are 1 to {self.bits}, which is how many bits there are, not {self.hashes}")
+        if self.bits and not 2 <= self.bits <= self.bits_max:
+            why = f", because '{self.receivers}' for receivers takes {RECEIVER_BITS} more" if self.receivers else ""
+            raise ValueError(f"bits are 2 to {self.bits_max}, not {self.bits}{why}; leave them out for the most")
+        most = self.bits or self.bits_max
+        if not 1 <= self.hashes <= most:
+            raise ValueError(f"hashes are 1 to {most}, which is how many bits there are, not {self.hashes}")
         self.settings()
+
+    @property
+    def bits_max(self) -> int:
+        """How many bits there is room for."""
+        return _WORD_BITS - (RECEIVER_BITS if self.receivers else 0)
 
     def settings(self) -> HomedSettings:
         """What each node is made with: the options of the same names, and the arity in bits."""
@@ -93,8 +102,14 @@ class HomedScheme(Scheme[HomedOptions, Digesting]):
         if ground.schema is None:
             raise SchemeError("homed makes digests of events and filters, and must know their schema")
         names = [name.strip() for name in options.attributes.split(",") if name.strip()]
+        if options.receivers and options.receivers not in {attribute.name for attribute in ground.schema}:
+            raise SchemeError(
+                f"receivers are named in attribute '{options.receivers}', which the schema has not; "
+                "add it, of type int and without a domain"
+            )
+        bits = options.bits or options.bits_max
         digests = InterestDigests.of(
-            ground.schema, names, bits=options.bits, kind=options.digest, hashes=options.hashes
+            ground.schema, names, bits=bits, kind=options.digest, hashes=options.hashes
         )
         return Digesting(digests, {node: (node // 2,) if node else () for node in ground.places})
 

@@ -5,7 +5,8 @@ splits above it. So it may have several positions; a subscription goes to the po
 to a new one as long as the node may have more. Without room, digests are united (OR), and saturate.
 
 A publisher may say who is to receive an event (section 3.1): the attribute `receivers` lists nodes. Digests then have
-16 more bits, one for each hash of a node; an event for one node has its bit, any other event has none.
+16 more bits, one for each hash of a node; an event for one node has its bit, any other event has none. What is no list
+of nodes names nobody: it is refused where it is published, and must do no harm where it comes in.
 
 Invariant: a position's digest is the union of those of its subscriptions.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import TypeGuard
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import NodeId
@@ -83,6 +85,19 @@ class Interests:
             return Filter.parse("FALSE")
         return reduce(or_, wanted) if len(wanted) <= _JOINED_MAX else _EVERYTHING
 
+    def objection(self, event: Event) -> str | None:
+        """Why an event is not one to publish, in words, if it is not."""
+        value = event.get(self._receivers) if self._receivers else None
+        if value is None or _is_node(value) or (isinstance(value, list | tuple) and all(map(_is_node, value))):
+            return None
+        kind = type(value).__name__
+        if isinstance(value, list | tuple):
+            kind = f"a list with {type(next(each for each in value if not _is_node(each))).__name__}"
+        return (
+            f"'{self._receivers}' names the nodes that may receive an event, by their identities: "
+            f"an integer or a list of integers, not {kind}; `siftcast members` shows them"
+        )
+
     def matching(self, event: Event) -> list[str]:
         """The subscriptions that are to be handed an event."""
         if self._receivers:
@@ -115,4 +130,8 @@ def _named(event: Event, attribute: str) -> list[NodeId] | None:
     value = event.get(attribute)
     if value is None:
         return None
-    return list(value) if isinstance(value, list | tuple) else [value]  # type: ignore[list-item]
+    return [each for each in (value if isinstance(value, list | tuple) else (value,)) if _is_node(each)]
+
+
+def _is_node(value: object) -> TypeGuard[NodeId]:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -39,6 +39,7 @@ from siftcast.overlays.contract import (
     PeerLost,
     Protocol,
     PublishRequested,
+    Refuse,
     SetTimer,
     Started,
     Stimulus,
@@ -481,6 +482,9 @@ class Homed(Protocol):
     # -- events ------------------------------------------------------------------------------------------
 
     def _publish(self, event: Event, now: float) -> None:
+        if (objection := self._interests.objection(event)) is not None:
+            self._post.add(Refuse(event.id, objection))
+            return
         self._deliver(event)
         home = self._home(0)
         if home is not None:
