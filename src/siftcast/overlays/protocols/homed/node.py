@@ -145,7 +145,8 @@ class Homed(Protocol):
             case Started():
                 self._start(stimulus, now)
             case ContactsFound(nodes):
-                self._known.begin(nodes)
+                self._known.hear_of(nodes)
+                self._known.prefer(nodes)
                 self._post.send_all(nodes, Greet())
             case PeerLost(peer):
                 self._known.lose(peer, now)

@@ -131,6 +131,15 @@ class AddressBook:
             del self._met[next(iter(self._met))]
         self._is_changed = self._is_changed or entry != known
 
+    def succeed(self, node: NodeId, successor: NodeId) -> None:
+        """A node has begun again as another one: that is where the first one was, which can be called no more."""
+        known = self._met.get(node)
+        if known is None or not known.address:
+            return
+        self.learn(Introduction(successor, known.name, known.address))
+        self._met[node] = Introduction(node, known.name, "", known.since)
+        self._is_changed = True
+
     def forget(self, node: NodeId) -> None:
         """A node is gone for good; one in the list stays, because the file says so."""
         self._is_changed = self._met.pop(node, None) is not None or self._is_changed

@@ -9,6 +9,9 @@ Either of two nodes may call, so both may at once. Then the call of the one with
     the smaller one     takes the call, and gives up its own
     the larger one      lets the call wait until its own was answered, and then turns it away; if its own came to
                         nothing, say because it knows an old address, it takes the call
+
+A node that has no data folder is another one each time it starts. Where a node is called that is in no list, and one of
+the same name answers with another identity, that one is told of (`on_successor`), unless a plan says who is a member.
 """
 
 from __future__ import annotations
@@ -69,6 +72,7 @@ class Calls:
         wanted: Callable[[NodeId], bool],
         on_welcome: Callable[[Connection, NodeId, Welcome], None],
         on_failed: Callable[[NodeId], None],
+        on_successor: Callable[[NodeId, NodeId], bool],
         log: Logger,
         random: Random,
     ) -> None:
@@ -78,6 +82,7 @@ class Calls:
         self._line = line
         self._wanted = wanted
         self._on_failed = on_failed
+        self.on_successor = on_successor
         self._log = log
         self._random = random
         self._loop = asyncio.get_running_loop()
@@ -193,6 +198,9 @@ class Call:
         assert self._connection is not None
         match frame:
             case Welcome():
+                if self._is_succeeded(frame) and self._calls.on_successor(self._number, frame.identity):
+                    self._connection.close("it has begun again as another node")
+                    return
                 self._check(frame)
                 check_certified(self._connection.certificate, self._number)
                 self._calls.on_welcome(self._connection, self._number, frame)
@@ -205,6 +213,11 @@ class Call:
                 pass
             case _:
                 raise FrameError(f"a Welcome was expected, not {type(frame).__name__}")
+
+    def _is_succeeded(self, welcome: Welcome) -> bool:
+        """Whether a node has begun again as another one, which it does without a data folder."""
+        is_another = welcome.name == self.name and welcome.identity != self._number
+        return is_another and not self._calls.book.is_listed(self._number)
 
     def _check(self, welcome: Welcome) -> None:
         assert self._connection is not None

@@ -27,6 +27,7 @@ import msgspec
 
 from siftcast.model import DataError
 from siftcast.overlays.contract import (
+    ContactsFound,
     DelayMeasured,
     Effects,
     Message,
@@ -122,6 +123,7 @@ class Peers:
             wanted=self._wants,
             on_welcome=lambda *answer: self._reception.welcomed(*answer),
             on_failed=self._not_reached,
+            on_successor=self._succeeded,
             log=log,
             random=random,
         )
@@ -312,6 +314,15 @@ class Peers:
             self._lost.add(number)
             self._waiting.drop(number)
             self._tell(PeerLost(number))
+
+    def _succeeded(self, number: NodeId, successor: NodeId) -> bool:
+        """A node has begun again as another one, which may know nobody; says whether that is an affair of this one."""
+        if self._measures_all or successor == self._node or successor in self._book.gone:
+            return False
+        self._log.info("peer is another node now", peer=self._book.name(number), identity=successor)
+        self._book.succeed(number, successor)
+        self._tell(ContactsFound((successor,)))
+        return True
 
     # -- connections come and go ---------------------------------------------------------------------
 
