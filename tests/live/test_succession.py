@@ -1,4 +1,4 @@
-"""A node without a data folder is another one each time it starts: who called it before tells the protocol of that one."""
+"""A node without a data folder is another one each time it starts; whoever called it before tells the protocol so."""
 
 from pathlib import Path
 

@@ -424,6 +424,15 @@ class Protocol(ABC):
         return True
 
     @property
+    def is_heard(self) -> bool:
+        """Whether all nodes that must know what the ephemeral subscriptions of this one want have heard it.
+
+        Clients are answered then, or after some seconds. Where it is passed on with the next message and nobody says
+        that it has come, there is nothing to wait for.
+        """
+        return True
+
+    @property
     def can_leave(self) -> bool:
         """Whether it answers `LeaveRequested`, sooner or later, by `Leave`; others can only be taken down."""
         return False

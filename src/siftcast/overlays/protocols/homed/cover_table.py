@@ -179,6 +179,10 @@ class Target:
         self.low = low
         self.high = high
 
+    def may_want(self, event: Event, digest: int) -> bool:
+        """Whether somebody there may want an event."""
+        return any(split.may_want(event, digest) for split in self.covered)
+
 
 class CoverTable:
     """The splits of one place, by rank."""

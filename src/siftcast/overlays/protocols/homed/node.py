@@ -49,7 +49,7 @@ from siftcast.overlays.contract import (
 )
 from siftcast.overlays.membership import Health
 from siftcast.overlays.protocols.homed.acquaintances import GATEWAYS_MAX, Acquaintances
-from siftcast.overlays.protocols.homed.cover_table import Filters, Target
+from siftcast.overlays.protocols.homed.cover_table import Filters
 from siftcast.overlays.protocols.homed.home import Home
 from siftcast.overlays.protocols.homed.interests import Interests
 from siftcast.overlays.protocols.homed.messages import (
@@ -230,10 +230,8 @@ class Homed(Protocol):
     def _take_beat(self, home: Home | None, sender: NodeId, beat: Beat, now: float) -> None:
         if home is None:
             realm = self._realm()
-            # Without a place, no realm is claimed; the sender's stands.
-            self._post.send(
-                sender, Astray(beat.serial, beat.split, beat.to, realm if realm is not None else beat.realm)
-            )
+            known = realm if realm is not None else beat.realm  # without a place, no realm is claimed
+            self._post.send(sender, Astray(beat.serial, beat.split, beat.to, known))
         else:
             home.handle_beat(sender, beat, self._filters(home), now)
         self._enter(beat.realm, sender, now)
@@ -524,7 +522,7 @@ class Homed(Protocol):
         post = self._post
         for target in home.table.targets(low, high):
             via = target.via
-            if via.rank in skipped or not _is_wanted(target, event, digest):
+            if via.rank in skipped or not target.may_want(event, digest):
                 continue
             contact = via.choose(digest)
             beyond: tuple[int, ...] = ()
@@ -573,6 +571,16 @@ class Homed(Protocol):
         return placed and not self._spreading and not self._is_moving and not self._waiting
 
     @property
+    def is_heard(self) -> bool:
+        has_homes = len(self._homes) >= len(self._interests.groups) or self._leaving
+        return has_homes and all(map(self._is_heard_at, self._homes))
+
+    def _is_heard_at(self, home: Home) -> bool:
+        """Whether all know what is wanted at a place, or at the one that stands in for it."""
+        stands = home.state == "placed" and not self._spreading.is_busy(home)
+        return stands or (home.replaces is not None and self._is_heard_at(home.replaces))
+
+    @property
     def can_leave(self) -> bool:
         return True
 
@@ -589,7 +597,3 @@ class Homed(Protocol):
             "known": 1 + sum(split.count for split in splits),
             "former": len(self._former),
         }
-
-
-def _is_wanted(target: Target, event: Event, digest: int) -> bool:
-    return any(split.may_want(event, digest) for split in target.covered)

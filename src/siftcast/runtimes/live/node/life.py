@@ -51,6 +51,7 @@ from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.hearing import Hearing
 from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
@@ -130,6 +131,7 @@ class Life:
             self._store = Store(data / STORE, self._report_written, self._log)
         self.overlay = self._lay_out()
         self.protocol = self.overlay.protocol
+        self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
         schema = self.overlay.terms.schema
         self._load = LoadMeter(None if schema is None else Schema.parse(schema))
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
@@ -239,6 +241,7 @@ class Life:
         if self._memory.is_kept:
             self._memory.note(stimulus, effects, now)
         self.carrier.carry_out(effects)
+        self._hearing.look()
         return effects
 
     def _pass_by(self, stimulus: Stimulus, now: float) -> Effects:
@@ -283,6 +286,10 @@ class Life:
         if own is not None and own.edge:  # whoever stands in for it hands on what durable subscriptions are to get
             words = "which gets events for durable subscriptions only; give it a durable name, or choose another node"
             raise Refused(f"this node is an edge, {words}")
+
+    def when_heard(self, answer: Callable[[], None]) -> None:
+        """Answers a client once all who must know what it has asked for do."""
+        self._hearing.answer(answer)
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""

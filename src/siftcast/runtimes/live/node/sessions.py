@@ -83,6 +83,8 @@ class Desk(Protocol):
 
     def check_ephemeral(self) -> None: ...
 
+    def when_heard(self, answer: Callable[[], None]) -> None: ...
+
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None: ...
 
     def leave(self) -> None: ...
@@ -332,7 +334,7 @@ class Session:
         self.hold(subscription, len(frame.filter))
         self._sessions.add(subscription)
         self._desk.tell(SubscribeRequested((Subscription(id, filter_, self.name),)))
-        self.confirm_subscription(frame.request)
+        self._desk.when_heard(partial(self.confirm_subscription, frame.request))
 
     def _filter(self, text: str, before: int) -> Filter:
         """A filter of the client, in place of one of `before` characters; raises FilterError, or what its limits do."""
@@ -371,7 +373,8 @@ class Session:
 
     def confirm_subscription(self, request: int) -> None:
         """Tells the client that what it asked for stands."""
-        self.connection.send(Subscribed(request))
+        if not self.connection.closing:
+            self.connection.send(Subscribed(request))
 
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
@@ -383,7 +386,7 @@ class Session:
             return
         subscription.filter = filter_
         self._desk.tell(SubscribeRequested((Subscription(subscription.id, filter_, self.name),)))
-        self.confirm_subscription(frame.request)
+        self._desk.when_heard(partial(self.confirm_subscription, frame.request))
 
     def _replaced(self, frame: Replace, reason: str | None) -> None:
         if reason is not None:
