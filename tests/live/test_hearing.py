@@ -1,4 +1,4 @@
-"""A client is told that its subscription stands when all who must know have heard of it, and not much later than usual."""
+"""A client is told that its subscription stands when all who must know have heard of it, and within some seconds."""
 
 from pathlib import Path
 

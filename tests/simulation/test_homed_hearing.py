@@ -3,7 +3,7 @@
 import pytest
 
 from siftcast.runtimes.sim import Faults
-from tests.simulation.homed_network import BLIND, HomedNetwork
+from tests.simulation.homed_network import BLIND, QUICK, HomedNetwork
 
 
 def run_until_heard(net, node):
@@ -60,3 +60,29 @@ def test_a_node_that_wants_nothing_new_is_heard_at_once():
     net.unsubscribe("again")
     net.run(0)
     assert net.simulation.protocols[4].is_heard
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nodes_that_take_new_places_at_the_same_time_are_in_place_before_a_beat_could_help(seed):
+    net = HomedNetwork(8, seed, interests=False, entrances=lambda node: (0,) if node else (), linger_ms=30_000.0).run(
+        1_100
+    )
+    for node in range(8):
+        net.subscribe(node, f"s{node}", "x >= 0" if node < 3 else net.draw(5))
+    net.run(3_000)
+    for _ in range(8):
+        changed = net.random.sample(range(3, 8), 2)
+        begun = net.now
+        for node in changed:
+            net.unsubscribe(f"s{node}")
+            net.subscribe(node, f"s{node}", net.draw(5), at_ms=net.now + 7.0)
+            net.run(2)
+        net.run(10)
+        while not all(net.simulation.protocols[node].is_heard for node in changed):
+            net.run(2)
+        # A round trip or two, and at most one `Join` that came to a place which had ended and was sent again.
+        assert net.now - begun < 2 * QUICK["request_ms"]
+        for node in (*changed, 0, 1):
+            low = net.random.randrange(100)
+            got, expected, _ = net.publish(node, x=low, y=low)
+            assert got == expected

@@ -218,6 +218,16 @@ class CoverTable:
         """The number of a split's row."""
         return split.rank // self._row
 
+    def row_news(self, split: Split) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, Place, int], ...]]:
+        """What others need to know of a split's row: summaries above, or contacts below."""
+        if self._row == 1:
+            return (), ()
+        row = [other for other in self.splits if self.row_of(other) == self.row_of(split)]
+        if self.rows_are_chains:
+            return tuple((other.id, other.fresh, other.count) for other in row if other.rank < split.rank), ()
+        below = [other for other in row if other.rank > split.rank and other.contacts]
+        return (), tuple((other.rank, next(iter(other.contacts)), other.summary) for other in below)
+
     def is_near(self, split: Split) -> bool:
         """Whether the place is to have contacts beyond a split."""
         if not self.rows_are_chains:

@@ -67,6 +67,7 @@ class Home:
 
     __slots__ = (
         "_accepted",
+        "_parted",
         "_post",
         "_random",
         "_settings",
@@ -122,6 +123,8 @@ class Home:
         self._turn = 0
         self._accepted: dict[Place, int] = {}
         """Who was given which split lately, because a place that has not heard asks again."""
+        self._parted: dict[Place, None] = {}
+        """Who has said farewell lately. Others that end at the same time may still name it in their stead."""
 
     # -- joining -----------------------------------------------------------------------------------------
 
@@ -326,7 +329,7 @@ class Home:
         for id in beat.wanted:
             named += self._names_beyond(id)
         told = self._told(split, filters)
-        relayed, branches = self._row_of(split)
+        relayed, branches = self.table.row_news(split)
         for id, _, _ in relayed:
             named += self._names_beyond(id)
         listed = _listed(told)
@@ -371,17 +374,6 @@ class Home:
         if split is not None and not listed:
             listed = list(split.spares)
         return [(id, place, digest) for place, digest in listed[:_NAMED_MAX]]
-
-    def _row_of(self, split: Split) -> tuple[tuple[tuple[int, int, int], ...], tuple[Named, ...]]:
-        """What others need to know of a row: summaries above, or contacts below."""
-        table = self.table
-        if self._settings.arity_bits == 1:
-            return (), ()
-        row = [other for other in table.splits if table.row_of(other) == table.row_of(split)]
-        if table.rows_are_chains:
-            return tuple((other.id, other.fresh, other.count) for other in row if other.rank < split.rank), ()
-        below = [other for other in row if other.rank > split.rank and other.contacts]
-        return (), tuple((other.rank, next(iter(other.contacts)), other.summary) for other in below)
 
     def handle_answer(self, sender: NodeId, answer: BeatAnswer, now: float) -> None:
         """Notes what the other side holds, and whom it names."""
@@ -451,6 +443,8 @@ class Home:
         """
         place = contact.place
         if place == self.place or place in split.contacts or (place in split.former and not is_heard):
+            return False
+        if place in self._parted:
             return False
         if place not in split.former:
             if len(split.contacts) >= self._settings.contacts or not self.table.is_near(split):
@@ -571,6 +565,7 @@ class Home:
     def handle_farewell(self, sender: NodeId, farewell: Farewell, now: float) -> None:
         """Somebody beyond a split ends."""
         place = (sender, farewell.serial)
+        remember(self._parted, place, None, _ACCEPTED_MAX)
         self.holders.forget(place)
         self._post.send(sender, Parted(farewell.serial, self.place[1]))
         split = self.table.get(farewell.split)
@@ -582,6 +577,12 @@ class Home:
         self.remove(split, place, now)
         if not farewell.instead and not split.contacts and not split.former:
             self._drop(split)  # nobody else was there
+
+    def say_ended(self, node: NodeId, rank: int) -> None:
+        """Tells whoever has sent something over its split of a rank, for this place to pass on, that nobody is here."""
+        for split in self.table.splits:
+            if split.rank == rank:
+                self._send_astray((node, 0), split.id)
 
     def handle_parted(self, sender: NodeId, parted: Parted) -> None:
         """Somebody has heard the farewell."""

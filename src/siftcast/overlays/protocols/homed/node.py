@@ -437,10 +437,11 @@ class Homed(Protocol):
     def _pass_join(self, sender: NodeId, join: Join, now: float) -> None:
         home = self._home(join.to)
         if home is not None and home.state != "joining" and home.place != join.joiner:
+            if home.state == "ended":
+                home.say_ended(sender, join.rank)
             home.handle_join(join if join.rank >= 0 else Join(join.to, join.joiner, join.digest), now)
         elif join.to == 0 and join.rank > -_RELAYS_MAX and join.joiner[0] != self._node:
-            way = self._known.way(sender, join.joiner[0])
-            if way is not None:
+            if (way := self._known.way(sender, join.joiner[0])) is not None:
                 self._post.send(way, Join(0, join.joiner, join.digest, join.rank - 1))
 
     # -- guests ------------------------------------------------------------------------------------------
@@ -498,10 +499,10 @@ class Homed(Protocol):
         home = self._home(cast.to)
         if home is None or home.state == "joining":
             if cast.to == 0 and cast.low > -_RELAYS_MAX:
-                way = self._known.way(sender)
-                if way is not None:
+                if (way := self._known.way(sender)) is not None:
                     self._post.send(way, Cast(0, cast.event, cast.low - 1, cast.high - 1))
         elif home.state == "ended":
+            home.say_ended(sender, max(cast.low, cast.high))
             self._hand_over(home, cast)
         else:
             self._cast(home, cast.event, cast.low, cast.high, cast.skipped)
