@@ -18,7 +18,7 @@ import numpy as np
 
 from siftcast.experiments.homed.world import World, draw_world
 from siftcast.matching.pool import MatcherPool
-from siftcast.model import Event, Subscription
+from siftcast.model import Attribute, Event, Schema, Subscription
 from siftcast.overlays.contract import Effects, MessageReceived, NodeId, Protocol, Stimulus
 from siftcast.overlays.protocols.homed.messages import Beat
 from siftcast.overlays.trace import Trace
@@ -67,7 +67,9 @@ class Network:
         chosen = scheme("homed")
         configured = chosen.configure(options)
         rng = np.random.default_rng([seed, 3])
-        ground = Ground(_no_latencies, rng, places=places, schema=self.world.schema)
+        named = [Attribute(RECEIVER, "int")] if configured.receivers else []
+        schema = Schema([*self.world.schema, *named])
+        ground = Ground(_no_latencies, rng, places=places, schema=schema)
         plan = chosen.plan(ground, configured)
         self.digests: InterestDigests = plan.digests
         self.interests = [reduce(or_, map(self.digests.of_filter, wanted)) for wanted in self.filters]
