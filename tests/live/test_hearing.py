@@ -44,10 +44,9 @@ async def test_nobody_waits_for_ever_for_those_who_do_not_hear(tmp_path: Path, m
     monkeypatch.setattr(hearing, "WITHIN_S", 0.02)
     async with growing(tmp_path) as network:
         node = await network.start("a")
-        async with siftcast.connect(url_of(node)) as bus:
-            async with bus.subscribe("n = 1") as stream:
-                await bus.publish({"n": 1})
-                assert (await anext(stream))["n"] == 1
+        async with siftcast.connect(url_of(node)) as bus, bus.subscribe("n = 1") as stream:
+            await bus.publish({"n": 1})
+            assert (await anext(stream))["n"] == 1
 
 
 @on_loop

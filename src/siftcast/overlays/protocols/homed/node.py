@@ -441,8 +441,8 @@ class Homed(Protocol):
                 home.say_ended(sender, join.rank)
             home.handle_join(join if join.rank >= 0 else Join(join.to, join.joiner, join.digest), now)
         elif join.to == 0 and join.rank > -_RELAYS_MAX and join.joiner[0] != self._node:
-            if (way := self._known.way(sender, join.joiner[0])) is not None:
-                self._post.send(way, Join(0, join.joiner, join.digest, join.rank - 1))
+            way = self._known.way(sender, join.joiner[0])
+            self._post.send_all(() if way is None else (way,), Join(0, join.joiner, join.digest, join.rank - 1))
 
     # -- guests ------------------------------------------------------------------------------------------
 
@@ -498,9 +498,8 @@ class Homed(Protocol):
         self._deliver(cast.event)
         home = self._home(cast.to)
         if home is None or home.state == "joining":
-            if cast.to == 0 and cast.low > -_RELAYS_MAX:
-                if (way := self._known.way(sender)) is not None:
-                    self._post.send(way, Cast(0, cast.event, cast.low - 1, cast.high - 1))
+            if cast.to == 0 and cast.low > -_RELAYS_MAX and (way := self._known.way(sender)) is not None:
+                self._post.send(way, Cast(0, cast.event, cast.low - 1, cast.high - 1))
         elif home.state == "ended":
             home.say_ended(sender, max(cast.low, cast.high))
             self._hand_over(home, cast)
