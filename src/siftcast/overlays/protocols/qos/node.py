@@ -1,0 +1,465 @@
+"""A node of the QoS overlay: subscriptions of different bounds, publishers, and what is passed on.
+
+    SubscribeRequested ─▶ the place of its bound ─▶ parents
+    PublishRequested, Forward ─▶ own subscribers, children
+    Connect, Status, Hint, Release ─▶ the place they are for
+    Exchange, News ─▶ whom and what the node has heard of
+
+Whatever changes, each place compares once, at the end of the turn, what it wants with what its links supply
+(`parents.py`). Places of one node talk without messages.
+
+An event is passed on where it has not been yet, wherever it comes from: a place that gets it a second time knows its
+id. A node that publishes without having said what advertises everything, and keeps its first events for those who will
+connect (`recent.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from random import Random
+from typing import Any, ClassVar
+
+from siftcast.model import Event, EventError, Subscription
+from siftcast.overlays.contract import (
+    DelayMeasured,
+    Deliver,
+    Effect,
+    Effects,
+    Leave,
+    LeaveRequested,
+    MeasureDelay,
+    Message,
+    MessageReceived,
+    NodeId,
+    PeerFound,
+    PeerGone,
+    PeerLost,
+    Protocol,
+    PublishRequested,
+    Refuse,
+    SendMessage,
+    SetTimer,
+    Started,
+    Stimulus,
+    SubscribeRequested,
+    TimerFired,
+    UnadvertiseRequested,
+    UnsubscribeRequested,
+    Unwatch,
+    Watch,
+    AdvertiseRequested,
+)
+from siftcast.overlays.membership.random_view import RANDOM_MESSAGES, RandomView, RandomViewOptions
+from siftcast.overlays.protocols.qos.messages import (
+    CONTROL_MESSAGES,
+    PUBLISHING,
+    Advert,
+    Connect,
+    Forward,
+    Hint,
+    News,
+    PeerId,
+    Release,
+    Status,
+)
+from siftcast.overlays.protocols.qos.news import Gazette
+from siftcast.overlays.protocols.qos.options import QosSettings
+from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
+from siftcast.overlays.protocols.qos.recent import Kept, Recent
+from siftcast.overlays.protocols.qos.regions import NOTHING, coarse
+from siftcast.overlays.tables import TableFactory
+from siftcast.space.dz import DzSet, DzSpace
+
+_ROUND, _TURN = "qos/round", "qos/turn"
+_NEWS_TO = 4
+_EVERYTHING = DzSet(["ε"])
+_NO_BOUND = float("inf")
+
+
+class Qos(Protocol):
+    """A node."""
+
+    messages: ClassVar[tuple[type[Message], ...]] = (*CONTROL_MESSAGES, Forward, *RANDOM_MESSAGES)
+
+    def __init__(
+        self, node: NodeId, space: DzSpace, tables: TableFactory, settings: QosSettings | None = None
+    ) -> None:
+        self._settings = settings = settings if settings is not None else QosSettings()
+        self._node = node
+        self._space = space
+        self._tables = tables
+        self._random = Random(node)
+        self._view = RandomView(node, RandomViewOptions(exchange_ms=settings.round_ms), self._random)
+        self._gazette = Gazette(node, settings, self._random)
+        self._recent = Recent(settings.linger_ms)
+        self._publishing = PublishingPlace(node, settings, self)
+        self._places: dict[int, SubscribingPlace] = {}
+        self._place_of: dict[str, int] = {}
+        self._adverts: dict[str, DzSet] = {}
+        self._seeds: tuple[NodeId, ...] = ()
+        self._delays: dict[NodeId, float] = {}
+        self._measured: set[NodeId] = set()
+        self._watched: set[NodeId] = set()
+        self._lost: set[NodeId] = set()
+        self._effects: list[Effect] = []
+        self._inner: deque[Message] = deque()
+        self._outgoing: dict[tuple[NodeId, str], list[int]] = {}
+        self._number = self._last_place = 0
+        self._clock_ms = self._now = 0.0
+        self._is_changed = self._is_timed = self._leaving = False
+
+    # -- what places need of the node ------------------------------------------------------------------------
+
+    def send(self, node: NodeId, message: Message) -> None:
+        """To a node, or to this one."""
+        if node == self._node:
+            self._inner.append(message)
+        else:
+            self._effects.append(SendMessage(message, (node,)))
+
+    def replay(self, place: int, child: PeerId, region: DzSet) -> None:
+        """Gives a child that has come what there was of its region not long ago."""
+        for kept in tuple(self._recent.at(place, region)):
+            self._pass_on(kept, child)
+
+    def next_number(self) -> int:
+        """Grows with every call, and over restarts."""
+        self._number = max(self._number + 1, int(self._now + self._clock_ms))
+        return self._number
+
+    # -- what happens ----------------------------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: float) -> Effects:
+        self._now = now
+        kind = type(stimulus)
+        if kind is MessageReceived:
+            self._receive(stimulus.sender, stimulus.message)  # type: ignore[attr-defined]
+        elif kind is PublishRequested:
+            self._publish(stimulus.event)  # type: ignore[attr-defined]
+        else:
+            self._meet(stimulus)
+        while self._inner or self._is_changed:
+            while self._inner:
+                self._receive(self._node, self._inner.popleft())
+            if self._is_changed:
+                self._is_changed = False
+                self._turn()
+        self._flush()
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _meet(self, stimulus: Stimulus) -> None:
+        match stimulus:
+            case TimerFired(name):
+                self._wake(name)
+            case SubscribeRequested(subscriptions):
+                for item in subscriptions:
+                    self._subscribe(item)
+                self._is_changed = True
+            case UnsubscribeRequested(ids):
+                for id in ids:
+                    self._unsubscribe(id)
+                self._is_changed = True
+            case AdvertiseRequested(advertisements):
+                for item in advertisements:
+                    self._adverts[item.id] = self._space.of_filter(item.filter, self._settings.theta)
+                self._advertise()
+            case UnadvertiseRequested(ids):
+                for id in ids:
+                    self._adverts.pop(id, None)
+                self._advertise()
+            case DelayMeasured(peer, delay_ms):
+                if delay_ms is not None:
+                    self._delays[peer] = delay_ms
+                    self._is_changed = True
+                else:
+                    self._measured.discard(peer)
+            case PeerLost(peer):
+                self._lose(peer)
+            case PeerFound(peer):
+                self._lost.discard(peer)
+            case PeerGone(peer):
+                self._lose(peer)
+                self._gazette.forget_node(peer)
+                self._view.forget(peer)
+            case Started():
+                self._start(stimulus)
+            case LeaveRequested():
+                self._leave()
+
+    def _start(self, started: Started) -> None:
+        self._random.seed(started.nonce * 31 + self._node)
+        self._clock_ms = (started.clock_ms if started.clock_ms is not None else self._now) - self._now
+        self._seeds = started.contacts
+        self._effects += self._view.handle_started(started.contacts)
+        self._effects.append(SetTimer(_ROUND, self._random.random() * self._settings.round_ms))
+        for node in started.contacts:
+            self.send(node, self._gazette.everything((), asks=True))
+        self._is_changed = True
+
+    def _receive(self, sender: NodeId, message: Message) -> None:
+        kind = type(message)
+        if kind is Forward:
+            self._take_forward(sender, message)  # type: ignore[arg-type]
+            return
+        match message:
+            case Connect(to):
+                place = self._place(to)
+                if place is not None:
+                    self._gazette.add_profile(message.child, self._now)
+                    self._is_changed |= place.handle_connect(message, self._now)
+                else:
+                    stamp = self.next_number()
+                    hint = Hint(message.child.peer[1], (self._node, to), (), (), message.number, stamp)
+                    self.send(message.child.peer[0], hint)
+            case Status():
+                self._take_status(message)
+            case Hint():
+                for profile in (*message.others, *message.adopters):
+                    self._gazette.add_profile(profile, self._now)
+                taker = self._places.get(message.to)
+                if taker is not None:
+                    self._is_changed |= taker.parents.handle_hint(message, self._now)
+            case Release(to, child, number):
+                place = self._place(to)
+                if place is not None and child in place.children.links:
+                    if number > place.children.links[child].number:
+                        self._is_changed |= place.children.forget(child)
+            case News():
+                self._take_news(sender, message)
+            case _:
+                self._effects += self._view.handle_message(sender, message)
+
+    def _take_status(self, status: Status) -> None:
+        if status.profile is not None:
+            self._gazette.add_profile(status.profile, self._now)
+        place = self._places.get(status.to)
+        if place is not None and status.parent in place.parents.links:
+            self._is_changed |= place.parents.handle_status(status, self._now)
+        else:
+            child = (self._node, status.to)
+            self.send(status.parent[0], Release(status.parent[1], child, self.next_number()))
+
+    def _place(self, number: int) -> PublishingPlace | SubscribingPlace | None:
+        return self._publishing if number == PUBLISHING else self._places.get(number)
+
+    # -- subscriptions and adverts -----------------------------------------------------------------------------
+
+    def _subscribe(self, item: Subscription) -> None:
+        bound = _NO_BOUND if item.delay_ms_max is None else float(item.delay_ms_max)
+        before = self._place_of.get(item.id)
+        number = next((n for n, place in self._places.items() if place.bound_ms == bound), None)
+        if number is None:
+            self._last_place += 1
+            number = self._last_place
+            peer = (self._node, number)
+            self._places[number] = SubscribingPlace(peer, bound, self._tables(), self._settings, self)
+        if before is not None and before != number:
+            self._places[before].remove(item.id)
+        region = self._space.of_filter(item.filter, self._settings.theta)
+        self._places[number].put(item.id, item.filter, region, self._now)
+        self._place_of[item.id] = number
+
+    def _unsubscribe(self, id: str) -> None:
+        number = self._place_of.pop(id, None)
+        if number is not None:
+            self._places[number].remove(id)
+
+    def _advertise(self) -> None:
+        """Says what the node publishes, and tells others at once if that is new."""
+        offered = NOTHING
+        for region in self._adverts.values():
+            offered |= region
+        self._publishing.offered = offered = coarse(offered, self._settings.pieces)
+        advert = Advert(self._node, offered, self.next_number())
+        if self._gazette.add_advert(advert, self._now):
+            self._spread([advert], None)
+        self._is_changed = True
+
+    # -- news --------------------------------------------------------------------------------------------------
+
+    def _take_news(self, sender: NodeId, news: News) -> None:
+        fresh = [advert for advert in news.adverts if self._gazette.add_advert(advert, self._now)]
+        for profile in news.profiles:
+            self._gazette.add_profile(profile, self._now)
+        self._view.add(sender)
+        if news.asks:
+            self.send(sender, self._gazette.news(self._profiles(), asks=False))
+        if fresh:
+            self._spread(fresh, sender)
+            self._is_changed = True
+
+    def _spread(self, adverts: list[Advert], sender: NodeId | None) -> None:
+        """Passes adverts on that are new here: to those it is linked with, and some others."""
+        linked = {peer[0] for place in self._all_places() for peer in place.children.links}
+        linked |= {peer[0] for place in self._places.values() for peer in place.parents.links}
+        nodes = dict.fromkeys((*sorted(linked), *self._view.sample(_NEWS_TO)))
+        others = tuple(node for node in nodes if node not in (self._node, sender))
+        if others:
+            self._effects.append(SendMessage(News(tuple(adverts), (), False), others))
+
+    def _profiles(self) -> list[Any]:
+        return [place.profile for place in self._places.values() if not place.is_empty]
+
+    # -- turns -------------------------------------------------------------------------------------------------
+
+    def _wake(self, name: str) -> None:
+        if name == _TURN:
+            self._is_timed = False
+            self._is_changed = True
+        elif name == _ROUND:
+            self._round()
+        else:
+            self._effects += self._view.handle_timer(name)
+
+    def _round(self) -> None:
+        self._effects.append(SetTimer(_ROUND, self._settings.round_ms))
+        self._recent.expire(self._now)
+        self._gazette.expire(self._now)
+        self._publishing.children.expire(self._now, self._settings.forget_ms)
+        mine = self._publishing.offered
+        if mine:
+            self._gazette.add_advert(Advert(self._node, mine, self.next_number()), self._now)
+        for place in self._places.values():
+            place.parents.refresh(place.profile, self._now)
+        if not len(self._view):  # all it knew were asked, and none has answered
+            for node in self._seeds:
+                self._view.add(node)
+        for node in self._view.sample(1):
+            self.send(node, self._gazette.news(self._profiles(), asks=True))
+        self._is_changed = True
+
+    def _turn(self) -> None:
+        """Has every place look after its links."""
+        profiles = [each for each in self._gazette.profiles if each.peer[0] not in self._lost]
+        own = self._profiles()
+        for number, place in tuple(self._places.items()):
+            known = [*profiles, *(each for each in own if each.peer != place.id)]
+            place.turn(self._gazette.offered, known, self._delays, self._now)
+            if place.is_empty and place.end(self._now):
+                del self._places[number]
+        self._watch()
+        if not self._is_timed and not self.is_settled:
+            self._is_timed = True
+            self._effects.append(SetTimer(_TURN, self._settings.request_ms))
+        if self._leaving and not self._places and not self._publishing.children.links:
+            self._effects.append(Leave())
+
+    def _all_places(self) -> list[PublishingPlace | SubscribingPlace]:
+        return [self._publishing, *self._places.values()]
+
+    def _watch(self) -> None:
+        linked = {peer[0] for place in self._places.values() for peer in place.parents.links} - {self._node}
+        for node in sorted(linked - self._measured):
+            self._measured.add(node)
+            self._effects.append(MeasureDelay(node))
+        children = {peer[0] for place in self._all_places() for peer in place.children.links} - {self._node}
+        wanted = linked | children
+        self._effects += [Watch(node) for node in sorted(wanted - self._watched)]
+        self._effects += [Unwatch(node) for node in sorted(self._watched - wanted)]
+        self._watched = wanted
+
+    def _lose(self, node: NodeId) -> None:
+        self._lost.add(node)
+        for place in self._places.values():
+            place.parents.lose(node, self._now)
+        self._is_changed = True
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self._adverts.clear()
+        self._advertise()
+        for id in tuple(self._place_of):
+            self._unsubscribe(id)
+        self._publishing.dismiss_all(self._now)
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def _publish(self, event: Event) -> None:
+        try:
+            point = DzSet([self._space.of_event(event)])
+        except EventError as error:
+            self._effects.append(Refuse(event.id, str(error)))
+            return
+        if not self._publishing.offered.covers(point):
+            if self._adverts:
+                self._effects.append(Refuse(event.id, "the node has not advertised such events"))
+                return
+            self._adverts[""] = _EVERYTHING
+            self._advertise()
+        kept = self._recent.put(event, point, 0.0, self._now)
+        kept.places.add(PUBLISHING)
+        for peer, child in self._publishing.children.links.items():
+            if child.region.covers(point):
+                self._pass_on(kept, peer)
+        for number in tuple(self._places):
+            self._take(number, kept)
+
+    def _take_forward(self, sender: NodeId, forward: Forward) -> None:
+        elapsed = forward.elapsed_ms + self._delays.get(sender, 0.0)
+        kept = self._recent.put(forward.event, forward.point, elapsed, self._now)
+        for number in forward.to:
+            self._take(number, kept)
+
+    def _take(self, number: int, kept: Kept) -> None:
+        """Hands an event to a place, unless it has had it."""
+        place = self._places.get(number)
+        if place is None or number in kept.places:
+            return
+        kept.places.add(number)
+        found = place.matching(kept.event, kept.born_ms)
+        if found:
+            self._effects.append(Deliver(kept.event, found))
+        for peer, child in place.children.links.items():
+            if child.region.covers(kept.point):
+                self._pass_on(kept, peer)
+
+    def _pass_on(self, kept: Kept, child: PeerId) -> None:
+        node, number = child
+        if node == self._node:
+            self._take(number, kept)
+        else:
+            self._outgoing.setdefault((node, kept.event.id), []).append(number)
+
+    def _flush(self) -> None:
+        """Sends the events of the turn: one message for all places of a node."""
+        for (node, id), numbers in self._outgoing.items():
+            kept = self._recent.get(id)
+            to = tuple(dict.fromkeys(numbers))
+            forward = Forward(to, kept.event, kept.point, self._now - kept.born_ms)
+            self._effects.append(SendMessage(forward, (node,)))
+        self._outgoing.clear()
+
+    # -- facts -------------------------------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that is wanted is supplied, and nobody has to find another parent."""
+        return all(
+            not place.parents.is_waiting and not place.parents.supply.unserved and not place.is_empty
+            for place in self._places.values()
+        )
+
+    @property
+    def can_leave(self) -> bool:
+        return True
+
+    @property
+    def places(self) -> Mapping[int, SubscribingPlace]:
+        """Its subscribing places, for checkers and people."""
+        return self._places
+
+    def state(self) -> Mapping[str, Any]:
+        """`entries` are its links; `parents` and `children` are for checkers and people."""
+        parents = {peer for place in self._places.values() for peer in place.parents.links}
+        children = {peer for place in self._all_places() for peer in place.children.links}
+        return {
+            "entries": len(parents) + len(children),
+            "local": len(self._place_of),
+            "neighbours": tuple(sorted({peer[0] for peer in parents | children} - {self._node})),
+            "parents": len(parents),
+            "children": len(children),
+            "publishers": len(self._gazette.offered),
+            "kept": len(self._recent),
+        }

@@ -1,0 +1,284 @@
+"""The places of a node in the overlay: one that publishes, and one that subscribes for each class of bounds.
+
+Both have children and answer them alike. A publishing place has all it passes on; a subscribing one has parents for it,
+wants what its subscriptions and its children do, and may want more when it is asked to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from siftcast.model import Event, Filter
+from siftcast.overlays.contract import Message, NodeId
+from siftcast.overlays.protocols.qos.children import Child, Children
+from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Status
+from siftcast.overlays.protocols.qos.options import QosSettings
+from siftcast.overlays.protocols.qos.order import rank, rank_with
+from siftcast.overlays.protocols.qos.parents import Parents
+from siftcast.overlays.tables import Table
+from siftcast.overlays.protocols.qos.regions import NOTHING, coarse
+from siftcast.space.dz import DzSet
+
+_REACH_STEP = 0.02
+_PLEDGED_ROUNDS = 3
+
+
+class Desk(Protocol):
+    """What a place needs of its node."""
+
+    def send(self, node: NodeId, message: Message) -> None: ...
+    def replay(self, place: int, child: PeerId, region: DzSet) -> None: ...
+    def next_number(self) -> int: ...
+
+
+class Place(ABC):
+    """What all places do: they serve children."""
+
+    def __init__(self, id: PeerId, settings: QosSettings, desk: Desk) -> None:
+        self.id = id
+        self.children = Children(settings.degree, settings.grace_ms)
+        self._settings = settings
+        self._desk = desk
+
+    @property
+    @abstractmethod
+    def profile(self) -> Profile | None:
+        """How others see it; None for publishing places, which come before all."""
+
+    @abstractmethod
+    def _admit(self, connect: Connect, now: float) -> DzSet:
+        """What of a region can be passed on to a child; nothing, if it is not to be one."""
+
+    @abstractmethod
+    def _may_have(self, profile: Profile) -> bool:
+        """Whether a peer comes after this one, and so may be its child."""
+
+    @abstractmethod
+    def _service(self, region: DzSet) -> tuple[bool, int, float]:
+        """Whether it gets a region itself, over how many hops, and how late."""
+
+    def _elsewhere(self) -> tuple[Profile, ...]:
+        """Whom else to name to a child that goes."""
+        return ()
+
+    def handle_connect(self, connect: Connect, now: float) -> bool:
+        """A peer wants to be a child, or says again what it wants; whether that changes anything."""
+        peer = connect.child.peer
+        child = self.children.links.get(peer)
+        if child is not None:
+            if connect.number <= child.number:
+                return False
+            same = connect.region == child.region and connect.child.is_like(child.profile)
+            if same and child.until_ms is None and self._may_have(connect.child):
+                child.number, child.heard_ms = connect.number, now
+                self._tell(peer, child)
+                return False
+        region = self._admit(connect, now)
+        if not region:
+            if child is not None:
+                self.children.put(connect, child.region, now)
+                self.children.dismiss(peer, now)
+            self._hint(connect.child, connect.region, connect.number)
+            return True
+        fresh = self.children.put(connect, region, now)
+        left_ms = self.children.recall(peer)
+        surplus = self.children.surplus()
+        if surplus == peer:
+            if child is None:
+                self.children.forget(peer)
+            else:
+                self.children.dismiss(peer, now, left_ms)
+            self._hint(connect.child, connect.region, connect.number)
+        else:
+            if surplus is not None:
+                self.children.dismiss(surplus, now)
+                out = self.children.links[surplus]
+                self._hint(out.profile, out.region, out.number)
+            self._tell(peer, self.children.links[peer])
+        if fresh and peer in self.children.links:
+            self._desk.replay(self.id[1], peer, fresh)
+        return True
+
+    def tell_children(self) -> None:
+        """Tells those for whom something has changed."""
+        for peer, child in self.children.links.items():
+            if child.until_ms is not None or child.told is None:
+                continue
+            served, hops, reach, _ = child.told
+            now_served, now_hops, now_reach = self._service(child.region)
+            if served != now_served or hops != now_hops or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
+                self._tell(peer, child)
+
+    def dismiss_all(self, now: float) -> None:
+        """Sends all children away, who are served for a while."""
+        for child in self.children.links.values():
+            if child.until_ms is None:
+                child.until_ms = now + self._settings.grace_ms
+                self._hint(child.profile, child.region, child.number)
+
+    def _tell(self, peer: PeerId, child: Child) -> None:
+        served, hops, reach = self._service(child.region)
+        child.told = served, hops, reach, child.region
+        stamp = self._desk.next_number()
+        status = Status(peer[1], self.id, self.profile, child.region, served, hops, reach, child.number, stamp)
+        self._desk.send(peer[0], status)
+
+    def _hint(self, profile: Profile, region: DzSet, number: int) -> None:
+        others, adopters = self.children.hints_for(profile, region)
+        named = {each.peer for each in others}
+        others += tuple(each for each in self._elsewhere() if each.peer not in named and each.peer != profile.peer)
+        stamp = self._desk.next_number()
+        self._desk.send(profile.peer[0], Hint(profile.peer[1], self.id, others, adopters, number, stamp))
+
+
+class PublishingPlace(Place):
+    """Where the publishers of a node are."""
+
+    def __init__(self, node: NodeId, settings: QosSettings, desk: Desk) -> None:
+        super().__init__((node, PUBLISHING), settings, desk)
+        self.offered: DzSet = NOTHING
+
+    @property
+    def profile(self) -> None:
+        return None
+
+    def _admit(self, connect: Connect, now: float) -> DzSet:
+        return connect.region & self.offered
+
+    def _may_have(self, profile: Profile) -> bool:
+        return True
+
+    def _service(self, region: DzSet) -> tuple[bool, int, float]:
+        return True, 0, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A subscription: what it is mapped to, and when it came."""
+
+    filter: Filter
+    region: DzSet
+    since_ms: float
+
+
+class SubscribingPlace(Place):
+    """Subscriptions of one class of bounds."""
+
+    def __init__(
+        self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk
+    ) -> None:
+        super().__init__(id, settings, desk)
+        self.bound_ms = self.claim_ms = bound_ms
+        self.parents = Parents(id[0], settings, desk.send, desk.next_number)
+        self._table = table
+        self._wishes: dict[str, Wish] = {}
+        self._own = NOTHING
+        self._pledges: list[tuple[DzSet, float]] = []
+        self._wanted = NOTHING
+        self._profile: Profile | None = None
+        self._elders: tuple[Profile, ...] = ()
+
+    # -- subscriptions ---------------------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody of this node subscribes here."""
+        return not self._wishes
+
+    def __len__(self) -> int:
+        return len(self._wishes)
+
+    def put(self, id: str, filter_: Filter, region: DzSet, now: float) -> None:
+        """Adds a subscription, or gives it a new filter."""
+        if id in self._wishes:
+            self._table.remove(id)
+        self._wishes[id] = Wish(filter_, region, now)
+        self._table.add(id, filter_)
+        self._own = coarse(self._own | region, self._settings.pieces)
+
+    def remove(self, id: str) -> None:
+        """Removes a subscription that is there."""
+        del self._wishes[id]
+        self._table.remove(id)
+        self._own = NOTHING
+        for wish in self._wishes.values():
+            self._own = coarse(self._own | wish.region, self._settings.pieces)
+
+    def matching(self, event: Event, born_ms: float) -> list[str]:
+        """The subscriptions that are to be handed an event; not those that came after it."""
+        return [id for id in self._table.match(event) if self._wishes[id].since_ms <= born_ms]
+
+    # -- its place in the overlay ------------------------------------------------------------------------------
+
+    @property
+    def wanted(self) -> DzSet:
+        """What it wants for its subscriptions and its children."""
+        return self._wanted
+
+    @property
+    def profile(self) -> Profile:
+        found = self._profile
+        supply = self.parents.supply
+        reach = inf if supply.unserved else supply.reach_ms
+        if found is None or found.wanted is not self._wanted or found.claim_ms != self.claim_ms:
+            self._profile = found = Profile(self.id, self._wanted, self.claim_ms, reach)
+        elif found.reach_ms != reach:
+            self._profile = found = Profile(self.id, self._wanted, self.claim_ms, reach)
+        return found
+
+    def turn(
+        self,
+        adverts: Mapping[NodeId, DzSet],
+        known: Iterable[Profile],
+        delays: Mapping[NodeId, float],
+        now: float,
+    ) -> None:
+        """Has links that fit what is wanted now."""
+        self.children.expire(now, self._settings.forget_ms)
+        self._widen(now)
+        self._elders = tuple(each for each in known if each.peer in self.parents.links)
+        self.parents.arrange(self.profile, self._wanted, adverts, known, delays, now)
+        self.tell_children()
+
+    def end(self, now: float) -> bool:
+        """Wants nothing for itself any more; True once it is of no use to children either."""
+        self.dismiss_all(now)
+        if self.children.links:
+            return False
+        self.parents.end(self.profile)
+        return True
+
+    def _widen(self, now: float) -> None:
+        self._pledges = [pledge for pledge in self._pledges if pledge[1] > now]
+        wanted = self._own
+        for region in self.children.regions:
+            wanted |= region
+        for region, _ in self._pledges:
+            wanted |= region
+        wanted = coarse(wanted, self._settings.pieces)
+        if wanted != self._wanted:
+            self._wanted = wanted
+
+    def _admit(self, connect: Connect, now: float) -> DzSet:
+        if self.is_empty:
+            return NOTHING
+        if connect.adopt and not self._wanted.covers(connect.region):
+            if rank_with(self.profile, connect.region) < rank(connect.child):
+                self._pledges.append((connect.region, now + _PLEDGED_ROUNDS * self._settings.round_ms))
+                self._widen(now)
+                return connect.region
+        return connect.region & self._wanted if self._may_have(connect.child) else NOTHING
+
+    def _may_have(self, profile: Profile) -> bool:
+        return rank(self.profile) < rank(profile)
+
+    def _service(self, region: DzSet) -> tuple[bool, int, float]:
+        supply = self.parents.supply
+        return not region.overlaps(supply.unserved), supply.hops, supply.reach_ms
+
+    def _elsewhere(self) -> tuple[Profile, ...]:
+        return self._elders

@@ -1,0 +1,64 @@
+"""The events of the last seconds: what has been here already, and what a child that comes late is still given.
+
+A peer that changes its parent, or has just subscribed, would miss what was on its way meanwhile. So whoever takes a
+child in passes on what it had of the child's region not long ago; whoever gets an event for the second time knows its
+id. A node keeps one such memory for all its places; `places` says which of them have had an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from siftcast.model import Event
+from siftcast.space.dz import DzSet
+
+_EVENTS_MAX = 10_000
+
+
+@dataclass(slots=True)
+class Kept:
+    """An event, when it came, how old it was then, and which places of the node have had it."""
+
+    event: Event
+    point: DzSet
+    born_ms: float
+    came_ms: float
+    places: set[int]
+
+
+class Recent:
+    """What a node remembers of the events that came through it."""
+
+    __slots__ = ("_kept", "_linger_ms")
+
+    def __init__(self, linger_ms: float) -> None:
+        self._linger_ms = linger_ms
+        self._kept: dict[str, Kept] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def put(self, event: Event, point: DzSet, elapsed_ms: float, now: float) -> Kept:
+        """Remembers an event, if it is new."""
+        kept = self._kept.get(event.id)
+        if kept is None:
+            self._kept[event.id] = kept = Kept(event, point, now - elapsed_ms, now, set())
+            if len(self._kept) > _EVENTS_MAX:
+                del self._kept[next(iter(self._kept))]
+        return kept
+
+    def get(self, id: str) -> Kept:
+        """An event that is remembered."""
+        return self._kept[id]
+
+    def at(self, place: int, region: DzSet) -> Iterator[Kept]:
+        """What a place has had of a region."""
+        return (kept for kept in self._kept.values() if place in kept.places and region.covers(kept.point))
+
+    def expire(self, now: float) -> None:
+        """Forgets what is older than is remembered."""
+        for id, kept in tuple(self._kept.items()):
+            if now - kept.came_ms < self._linger_ms:
+                break
+            del self._kept[id]
