@@ -109,9 +109,10 @@ class Children:
         before.sort(key=lambda each: (not each.wanted.covers(region), rank(each)))
         if before and before[0].wanted.covers(region):
             return tuple(before[:_OTHERS_MAX]), ()
-        priced = sorted(
-            ((each.wanted | region).volume - each.wanted.volume, rank(each), each)
-            for each in staying
-            if rank_with(each, region) < own_rank
-        )
+        priced = []
+        for each in staying:
+            wider = rank_with(each, region)
+            if wider < own_rank:
+                priced.append((-wider[0] - each.wanted.volume, wider, each))
+        priced.sort(key=lambda item: item[:2])
         return tuple(before[:_OTHERS_MAX]), tuple(each for _, _, each in priced[:_ADOPTERS_MAX])

@@ -67,13 +67,12 @@ from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
-from siftcast.overlays.protocols.qos.regions import NOTHING, coarse
+from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
 from siftcast.overlays.tables import TableFactory
 from siftcast.space.dz import DzSet, DzSpace
 
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
-_EVERYTHING = DzSet(["ε"])
 _NO_BOUND = float("inf")
 
 
@@ -386,7 +385,7 @@ class Qos(Protocol):
             if self._adverts:
                 self._effects.append(Refuse(event.id, "the node has not advertised such events"))
                 return
-            self._adverts[""] = _EVERYTHING
+            self._adverts[""] = EVERYTHING
             self._advertise()
         kept = self._recent.put(event, point, 0.0, self._now)
         kept.places.add(PUBLISHING)

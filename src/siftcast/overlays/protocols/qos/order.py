@@ -27,4 +27,4 @@ def rank(profile: Profile) -> Rank:
 
 def rank_with(profile: Profile, more: DzSet) -> Rank:
     """Where it would stand if it wanted more."""
-    return -(profile.wanted | more).volume, profile.claim_ms, profile.peer
+    return -profile.wanted.volume_with(more), profile.claim_ms, profile.peer

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
+from operator import is_
 from typing import Protocol
 
 from siftcast.model import Event, Filter
@@ -20,7 +21,7 @@ from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.overlays.protocols.qos.order import rank, rank_with
 from siftcast.overlays.protocols.qos.parents import Parents
 from siftcast.overlays.tables import Table
-from siftcast.overlays.protocols.qos.regions import NOTHING, coarse
+from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse
 from siftcast.space.dz import DzSet
 
 _REACH_STEP = 0.02
@@ -61,8 +62,8 @@ class Place(ABC):
     def _service(self, region: DzSet) -> tuple[bool, int, float]:
         """Whether it gets a region itself, over how many hops, and how late."""
 
-    def _elsewhere(self) -> tuple[Profile, ...]:
-        """Whom else to name to a child that goes."""
+    def _elders(self) -> tuple[Profile, ...]:
+        """Its own parents."""
         return ()
 
     def handle_connect(self, connect: Connect, now: float) -> bool:
@@ -82,7 +83,7 @@ class Place(ABC):
             if child is not None:
                 self.children.put(connect, child.region, now)
                 self.children.dismiss(peer, now)
-            self._hint(connect.child, connect.region, connect.number)
+            self._hint(connect.child, connect.region, connect.number, self._elders())
             return True
         fresh = self.children.put(connect, region, now)
         left_ms = self.children.recall(peer)
@@ -118,7 +119,7 @@ class Place(ABC):
         for child in self.children.links.values():
             if child.until_ms is None:
                 child.until_ms = now + self._settings.grace_ms
-                self._hint(child.profile, child.region, child.number)
+                self._hint(child.profile, child.region, child.number, self._elders())
 
     def _tell(self, peer: PeerId, child: Child) -> None:
         served, hops, reach = self._service(child.region)
@@ -127,10 +128,11 @@ class Place(ABC):
         status = Status(peer[1], self.id, self.profile, child.region, served, hops, reach, child.number, stamp)
         self._desk.send(peer[0], status)
 
-    def _hint(self, profile: Profile, region: DzSet, number: int) -> None:
+    def _hint(self, profile: Profile, region: DzSet, number: int, elders: tuple[Profile, ...] = ()) -> None:
+        """Names children that may do instead; and those above, to whom it cannot have below itself."""
         others, adopters = self.children.hints_for(profile, region)
         named = {each.peer for each in others}
-        others += tuple(each for each in self._elsewhere() if each.peer not in named and each.peer != profile.peer)
+        others += tuple(each for each in elders if each.peer not in named and each.peer != profile.peer)
         stamp = self._desk.next_number()
         self._desk.send(profile.peer[0], Hint(profile.peer[1], self.id, others, adopters, number, stamp))
 
@@ -179,8 +181,13 @@ class SubscribingPlace(Place):
         self._own = NOTHING
         self._pledges: list[tuple[DzSet, float]] = []
         self._wanted = NOTHING
+        self._parts: list[DzSet] = []
+        """What it is made of."""
+        self._pieces = Pieces(NOTHING)
+        self._adverts: Mapping[NodeId, DzSet] = {}
+        self._relevant: Mapping[NodeId, int] = {}
         self._profile: Profile | None = None
-        self._elders: tuple[Profile, ...] = ()
+        self._known_parents: tuple[Profile, ...] = ()
 
     # -- subscriptions ---------------------------------------------------------------------------------------
 
@@ -240,8 +247,15 @@ class SubscribingPlace(Place):
         """Has links that fit what is wanted now."""
         self.children.expire(now, self._settings.forget_ms)
         self._widen(now)
-        self._elders = tuple(each for each in known if each.peer in self.parents.links)
-        self.parents.arrange(self.profile, self._wanted, adverts, known, delays, now)
+        if self._pieces.wanted is not self._wanted or self._adverts != adverts:
+            offers = dict.fromkeys(adverts.values())
+            self._adverts = dict(adverts)
+            granted = [link.granted for link in self.parents.links.values() if link.granted]
+            self._pieces = Pieces(self._wanted, (*offers, *dict.fromkeys(granted)))
+            touched = {offered: self._pieces.touched(offered) for offered in offers}
+            self._relevant = {node: touched[offered] for node, offered in adverts.items()}
+        self._known_parents = tuple(each for each in known if each.peer in self.parents.links)
+        self.parents.arrange(self.profile, self._pieces, self._relevant, known, delays, now)
         self.tell_children()
 
     def end(self, now: float) -> bool:
@@ -254,11 +268,14 @@ class SubscribingPlace(Place):
 
     def _widen(self, now: float) -> None:
         self._pledges = [pledge for pledge in self._pledges if pledge[1] > now]
-        wanted = self._own
-        for region in self.children.regions:
-            wanted |= region
-        for region, _ in self._pledges:
-            wanted |= region
+        parts = [self._own, *self.children.regions, *(region for region, _ in self._pledges)]
+        if len(parts) == len(self._parts) and all(map(is_, parts, self._parts)):
+            return
+        self._parts = parts
+        wanted = parts[0]
+        for region in parts:
+            if not wanted.covers(region):
+                wanted |= region
         wanted = coarse(wanted, self._settings.pieces)
         if wanted != self._wanted:
             self._wanted = wanted
@@ -266,11 +283,12 @@ class SubscribingPlace(Place):
     def _admit(self, connect: Connect, now: float) -> DzSet:
         if self.is_empty:
             return NOTHING
-        if connect.adopt and not self._wanted.covers(connect.region):
-            if rank_with(self.profile, connect.region) < rank(connect.child):
-                self._pledges.append((connect.region, now + _PLEDGED_ROUNDS * self._settings.round_ms))
-                self._widen(now)
-                return connect.region
+        if self._wanted.covers(connect.region):
+            return connect.region if self._may_have(connect.child) else NOTHING
+        if connect.adopt and rank_with(self.profile, connect.region) < rank(connect.child):
+            self._pledges.append((connect.region, now + _PLEDGED_ROUNDS * self._settings.round_ms))
+            self._widen(now)
+            return connect.region
         return connect.region & self._wanted if self._may_have(connect.child) else NOTHING
 
     def _may_have(self, profile: Profile) -> bool:
@@ -278,7 +296,7 @@ class SubscribingPlace(Place):
 
     def _service(self, region: DzSet) -> tuple[bool, int, float]:
         supply = self.parents.supply
-        return not region.overlaps(supply.unserved), supply.hops, supply.reach_ms
+        return not (supply.unserved and region.overlaps(supply.unserved)), supply.hops, supply.reach_ms
 
-    def _elsewhere(self) -> tuple[Profile, ...]:
-        return self._elders
+    def _elders(self) -> tuple[Profile, ...]:
+        return self._known_parents
