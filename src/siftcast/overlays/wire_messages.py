@@ -2,8 +2,8 @@
 
 A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
 same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
-event is the bytes it came in, a filter is its text, a message inside a message is a message again, and a wrapped one is
-read only when it is opened. Everything else is what msgspec makes of it, checked when it is read. So a new scheme needs
+event is the bytes it came in, a filter is its text, a message inside a message is a message again, a wrapped one is read
+only when it is opened, and what knows its own bytes (`to_wire`, `from_wire`) is those. Everything else is what msgspec makes of it, checked when it is read. So a new scheme needs
 nothing here, as long as its messages are made of these.
 """
 
@@ -151,6 +151,8 @@ def _form(hint: Any, codec: MessageCodec) -> tuple[Any, Convert | None, Convert 
         return str, str, parse_filter
     if _is(hint, Message):
         return msgspec.Raw, codec.encode_nested, codec.decode
+    if isinstance(hint, type) and hasattr(hint, "from_wire"):
+        return bytes, hint.to_wire, hint.from_wire  # type: ignore[attr-defined]
     parts = get_args(hint)
     if get_origin(hint) is tuple:
         if len(parts) == 2 and parts[1] is Ellipsis:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+import msgspec
+
 from siftcast.model import ArgumentError
 from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
@@ -17,11 +19,15 @@ from siftcast.space.dz import cubes
 from siftcast.space.dz.cubes import Cube
 from siftcast.space.dz.expression import LENGTH_MAX, Dz
 
+_WORD = (1 << 64) - 1
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bool, list[tuple[int, int, int, int, int]]]).decode
+
 
 class DzSet:
     """Immutable; `exact` says whether it holds no more than what it was made from, as a mapping may enclose."""
 
-    __slots__ = ("_cubes", "_items", "exact")
+    __slots__ = ("_cubes", "_items", "_volume", "exact")
 
     def __init__(self, items: Iterable[Dz | str] = (), *, exact: bool = True) -> None:
         if isinstance(items, str | bytes) or not is_iterable(items):
@@ -32,6 +38,7 @@ class DzSet:
     def _fill(self, found: Iterable[Cube], exact: bool) -> None:
         self._items = tuple(sorted(Dz.of_cube(*cube) for cube in found))
         self._cubes = [item.cube for item in self._items]
+        self._volume: Fraction | None = None
         self.exact = exact
 
     @classmethod
@@ -64,7 +71,13 @@ class DzSet:
     @property
     def volume(self) -> Fraction:
         """The share of all cells that it holds; for attributes of 2^k values, of all points."""
-        return Fraction(sum(cubes.volume(fixed) for _, fixed in cubes.disjoint(self._cubes)), 1 << LENGTH_MAX)
+        if self._volume is None:
+            self._volume = _share(cubes.disjoint(self._cubes))
+        return self._volume
+
+    def volume_with(self, other: Dz | DzSet) -> Fraction:
+        """The volume of the union, which is not made."""
+        return self.volume + _share(cubes.minus_all(cubes.disjoint(_cubes_of(other)), self._cubes))
 
     def covers(self, other: Dz | DzSet) -> bool:
         """Whether all that the other holds is held, be it by several expressions together; exact."""
@@ -79,17 +92,28 @@ class DzSet:
         others = _cubes_of(other)
         return any(cubes.meet(cube, each) is not None for cube in self._cubes for each in others)
 
+    # Most sets that meet are equal, empty or apart, and then there is nothing to compute.
+
     def __or__(self, other: Dz | DzSet) -> DzSet:
+        if isinstance(other, DzSet) and other.exact == self.exact:
+            if not other._cubes or other is self:
+                return self
+            if not self._cubes:
+                return other
         return DzSet.of_cubes([*self._cubes, *_cubes_of(other)], exact=self._with(other))
 
     def __and__(self, other: Dz | DzSet) -> DzSet:
         others = _cubes_of(other)
+        if self._with(other) == self.exact and (not self._cubes or self._cubes == others):
+            return self
         met = (cubes.meet(cube, each) for cube in self._cubes for each in others)
         return DzSet.of_cubes([cube for cube in met if cube is not None], exact=self._with(other))
 
     def __sub__(self, other: Dz | DzSet) -> DzSet:
         """What is held here and not there; plain if both are. What encloses more than is wanted takes away more."""
         others = _cubes_of(other)
+        if self._with(other) == self.exact and not self.overlaps(other):
+            return self
         plain = all(cubes.is_plain(fixed) for _, fixed in (*self._cubes, *others))
         left = cubes.minus_all(self._cubes, others)
         return DzSet.of_cubes(left, exact=self._with(other), stars=False if plain else None)
@@ -104,6 +128,16 @@ class DzSet:
     def with_stars(self) -> DzSet:
         """The same cells in fewer expressions: any two that differ in one place become one with a star."""
         return DzSet.of_cubes(self._cubes, exact=self.exact, stars=True)
+
+    def to_wire(self) -> bytes:
+        """Its bytes in a message: of each expression the length, the bits and the stars, as short as they can be."""
+        return _encode((self.exact, [(each.length, *_halves(each.bits), *_halves(each.stars)) for each in self._items]))
+
+    @classmethod
+    def from_wire(cls, data: bytes) -> DzSet:
+        """Reads what `to_wire` wrote; raises ArgumentError or msgspec's DecodeError."""
+        exact, items = _decode(data)
+        return cls([Dz(high << 64 | low, length, up << 64 | down) for length, high, low, up, down in items], exact=exact)
 
     def __iter__(self) -> Iterator[Dz]:
         return iter(self._items)
@@ -124,6 +158,14 @@ class DzSet:
 
     def __repr__(self) -> str:
         return f"DzSet.parse({str(self)!r})"
+
+
+def _share(disjoint: Iterable[Cube]) -> Fraction:
+    return Fraction(sum(cubes.volume(fixed) for _, fixed in disjoint), 1 << LENGTH_MAX)
+
+
+def _halves(places: int) -> tuple[int, int]:
+    return places >> 64, places & _WORD
 
 
 def _checked(given: object) -> Dz:

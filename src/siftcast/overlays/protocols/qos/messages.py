@@ -79,11 +79,14 @@ class Connect(QosMessage, frozen=True, gc=False):
 
 
 class Status(QosMessage, frozen=True, gc=False):
-    """A parent's word to a child: what it passes on, whether it gets that itself, and from how far away."""
+    """A parent's word to a child: what it passes on, whether it gets that itself, and from how far away.
+
+    `profile` is the parent's own; publishing places have none.
+    """
 
     to: int
     parent: PeerId
-    profile: Profile | None
+    profile: tuple[Profile, ...]
     region: DzSet
     is_served: bool
     hops: int

@@ -231,8 +231,8 @@ class Qos(Protocol):
                 self._effects += self._view.handle_message(sender, message)
 
     def _take_status(self, status: Status) -> None:
-        if status.profile is not None:
-            self._gazette.add_profile(status.profile, self._now)
+        for profile in status.profile:
+            self._gazette.add_profile(profile, self._now)
         place = self._places.get(status.to)
         if place is not None and status.parent in place.parents.links:
             self._is_changed |= place.parents.handle_status(status, self._now)

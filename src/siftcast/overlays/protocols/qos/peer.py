@@ -125,7 +125,8 @@ class Place(ABC):
         served, hops, reach = self._service(child.region)
         child.told = served, hops, reach, child.region
         stamp = self._desk.next_number()
-        status = Status(peer[1], self.id, self.profile, child.region, served, hops, reach, child.number, stamp)
+        own = () if self.profile is None else (self.profile,)
+        status = Status(peer[1], self.id, own, child.region, served, hops, reach, child.number, stamp)
         self._desk.send(peer[0], status)
 
     def _hint(self, profile: Profile, region: DzSet, number: int, elders: tuple[Profile, ...] = ()) -> None:
