@@ -63,11 +63,8 @@ class QosScheme(Scheme[QosOptions, Division]):
     begins_with_contacts = True
     ticks = True
     examples = (
-        MappingProxyType({"round_ms": 40.0, "request_ms": 60.0, "grace_ms": 200.0, "forget_ms": 600.0}),
-        MappingProxyType({"degree": 2, "round_ms": 40.0, "request_ms": 60.0, "grace_ms": 200.0, "forget_ms": 600.0}),
-        MappingProxyType(
-            {"degree": 1, "theta": 1, "round_ms": 40.0, "request_ms": 60.0, "grace_ms": 200.0, "forget_ms": 600.0}
-        ),
+        MappingProxyType({"round_ms": 100.0, "request_ms": 60.0}),
+        MappingProxyType({"degree": 2, "theta": 2, "round_ms": 50.0, "request_ms": 60.0, "grace_ms": 200.0}),
     )
 
     def plan(self, ground: Ground, options: QosOptions) -> Division:

@@ -3,6 +3,7 @@
 messages.py   what peers say
 options.py    what a node can be told
 order.py      the one order of all peers: who may be whose parent
+bounds.py     whether a bound is kept
 regions.py    parts of the content space as peers declare them
 children.py   whom a peer passes on to, and who has to go when there are too many
 parents.py    whom it gets events from: each point from one peer, or from all its publishers

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from siftcast.overlays.protocols.qos.messages import Connect, PeerId, Profile
-from siftcast.overlays.protocols.qos.order import rank, rank_with
+from siftcast.overlays.protocols.qos.order import nearness, rank, rank_with
 from siftcast.space.dz import DzSet
 
 _OTHERS_MAX = 4
 _ADOPTERS_MAX = 3
-Told = tuple[bool, int, float, DzSet]
+Told = tuple[bool, frozenset[PeerId], float]
 
 
 @dataclass(slots=True)
@@ -47,6 +47,11 @@ class Children:
 
     def __len__(self) -> int:
         return len(self.links)
+
+    @property
+    def room(self) -> int:
+        """How many more it can have."""
+        return max(0, self._degree - sum(child.until_ms is None for child in self.links.values()))
 
     @property
     def regions(self) -> Iterable[DzSet]:
@@ -106,13 +111,13 @@ class Children:
             if child.until_ms is None and peer != profile.peer
         ]
         before = [each for each in staying if rank(each) < own_rank and each.wanted.overlaps(region)]
-        before.sort(key=lambda each: (not each.wanted.covers(region), rank(each)))
+        before.sort(key=lambda each: (not each.wanted.covers(region), nearness(profile.peer, each), rank(each)))
         if before and before[0].wanted.covers(region):
             return tuple(before[:_OTHERS_MAX]), ()
         priced = []
         for each in staying:
             wider = rank_with(each, region)
             if wider < own_rank:
-                priced.append((-wider[0] - each.wanted.volume, wider, each))
-        priced.sort(key=lambda item: item[:2])
-        return tuple(before[:_OTHERS_MAX]), tuple(each for _, _, each in priced[:_ADOPTERS_MAX])
+                priced.append((not each.room, -wider[0] - each.wanted.volume, wider, each))
+        priced.sort(key=lambda item: item[:3])
+        return tuple(before[:_OTHERS_MAX]), tuple(each for *_, each in priced[:_ADOPTERS_MAX])

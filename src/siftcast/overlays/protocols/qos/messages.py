@@ -25,16 +25,21 @@ class QosMessage(Message, frozen=True, gc=False):
 
 
 class Profile(QosMessage, frozen=True, gc=False):
-    """A subscribing peer as others see it: what it wants, the delay it claims, and how far from publishers it is."""
+    """A subscribing peer as others see it.
+
+    What it wants and its bound say where it stands; how late it gets its events (`reach_ms`, infinite while it lacks
+    some) and how many more children it can have (`room`) are for those that choose.
+    """
 
     peer: PeerId
     wanted: DzSet
-    claim_ms: float
+    bound_ms: float
     reach_ms: float
+    room: int
 
     def is_like(self, other: Profile) -> bool:
         """Whether it stands where another does, and wants the same."""
-        return self.claim_ms == other.claim_ms and (self.wanted is other.wanted or self.wanted == other.wanted)
+        return self.bound_ms == other.bound_ms and (self.wanted is other.wanted or self.wanted == other.wanted)
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
@@ -81,7 +86,8 @@ class Connect(QosMessage, frozen=True, gc=False):
 class Status(QosMessage, frozen=True, gc=False):
     """A parent's word to a child: what it passes on, whether it gets that itself, and from how far away.
 
-    `profile` is the parent's own; publishing places have none.
+    `above` are the peers through which it gets it; a child that finds itself there has come upon a circle. `profile` is
+    the parent's own; publishing places have none.
     """
 
     to: int
@@ -89,7 +95,7 @@ class Status(QosMessage, frozen=True, gc=False):
     profile: tuple[Profile, ...]
     region: DzSet
     is_served: bool
-    hops: int
+    above: frozenset[PeerId]
     reach_ms: float
     number: int
     stamp: int

@@ -73,6 +73,7 @@ from siftcast.space.dz import DzSet, DzSpace
 
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
+_MEASURED_MAX = 8
 _NO_BOUND = float("inf")
 
 
@@ -248,7 +249,7 @@ class Qos(Protocol):
     def _subscribe(self, item: Subscription) -> None:
         bound = _NO_BOUND if item.delay_ms_max is None else float(item.delay_ms_max)
         before = self._place_of.get(item.id)
-        number = next((n for n, place in self._places.items() if place.bound_ms == bound), None)
+        number = next((n for n, place in self._places.items() if place.bound.bound_ms == bound), None)
         if number is None:
             self._last_place += 1
             number = self._last_place
@@ -350,7 +351,12 @@ class Qos(Protocol):
 
     def _watch(self) -> None:
         linked = {peer[0] for place in self._places.values() for peer in place.parents.links} - {self._node}
-        for node in sorted(linked - self._measured):
+        unmeasured = linked - self._measured
+        if any(place.bound.is_finite for place in self._places.values()):
+            publishers = set(self._gazette.offered)
+            maybe = [each.peer[0] for each in self._gazette.profiles]
+            unmeasured |= {node for node in (*publishers, *maybe[-_MEASURED_MAX:]) if node not in self._measured}
+        for node in sorted(unmeasured - {self._node}):
             self._measured.add(node)
             self._effects.append(MeasureDelay(node))
         children = {peer[0] for place in self._all_places() for peer in place.children.links} - {self._node}
@@ -435,14 +441,16 @@ class Qos(Protocol):
     @property
     def is_settled(self) -> bool:
         """Whether all that is wanted is supplied, and nobody has to find another parent."""
-        return all(
-            not place.parents.is_waiting and not place.parents.supply.unserved and not place.is_empty
-            for place in self._places.values()
-        )
+        return all(place.parents.is_settled and not place.is_empty for place in self._places.values())
 
     @property
     def can_leave(self) -> bool:
         return True
+
+    @property
+    def publishing(self) -> PublishingPlace:
+        """Where its publishers are, for checkers and people."""
+        return self._publishing
 
     @property
     def places(self) -> Mapping[int, SubscribingPlace]:
@@ -459,6 +467,8 @@ class Qos(Protocol):
             "neighbours": tuple(sorted({peer[0] for peer in parents | children} - {self._node})),
             "parents": len(parents),
             "children": len(children),
-            "publishers": len(self._gazette.offered),
+            "publishing": tuple(sorted(self._gazette.offered)),
+            "missed": sum(place.bound.missed_since_ms is not None for place in self._places.values()),
+            "impossible": sum(place.bound.is_impossible for place in self._places.values()),
             "kept": len(self._recent),
         }

@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from siftcast.overlays.contract import NodeId
+from siftcast.overlays.protocols.qos.bounds import Bound
 from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Release, Status
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import rank, rank_with
+from siftcast.overlays.protocols.qos.order import nearness, rank, rank_with
 from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
 from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
-HOPS_MAX = 64
-"""Longer ways are taken for circles."""
 Send = Callable[[NodeId, Connect | Release], None]
 Numbers = Callable[[], int]
 
@@ -40,7 +39,7 @@ class Parent:
     sent_ms: float
     granted: DzSet = NOTHING
     is_served: bool = False
-    hops: int = 0
+    above: frozenset[PeerId] = frozenset()
     reach_ms: float = 0.0
     number: int = 0
     stamp: int = -1
@@ -61,20 +60,21 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What the links of a peer come to: what lacks a parent, and how far away publishers are."""
+    """What the links of a peer come to: what lacks a parent, through whom the rest comes, and how late."""
 
     unserved: DzSet = NOTHING
-    hops: int = 0
+    above: frozenset[PeerId] = frozenset()
     reach_ms: float = 0.0
 
 
 class Parents:
     """The parents of one peer."""
 
-    __slots__ = ("_adopters", "_aside", "_next_number", "_node", "_relevant", "_send", "_settings", "links", "supply")
+    __slots__ = ("_adopters", "_aside", "_me", "_next_number", "_node", "_relevant", "_send", "_settings", "links", "supply")
 
-    def __init__(self, node: NodeId, settings: QosSettings, send: Send, next_number: Numbers) -> None:
-        self._node = node
+    def __init__(self, me: PeerId, settings: QosSettings, send: Send, next_number: Numbers) -> None:
+        self._me = me
+        self._node = me[0]
         self._settings = settings
         self._send = send
         self._next_number = next_number
@@ -90,23 +90,27 @@ class Parents:
     # -- what parents say ------------------------------------------------------------------------------------
 
     def handle_status(self, status: Status, now: float) -> bool:
-        """A parent says what it passes on; whether that changes anything."""
+        """A parent says what it passes on; whether that changes anything.
+
+        A parent that is below the peer itself does not count as supplied. That happens where a peer comes to stand
+        before its parent, and is taken by it as a parent before it has found another one for itself.
+        """
         link = self.links.get(status.parent)
         if link is None or status.stamp <= link.stamp:
             return False
         link.stamp, link.answered = status.stamp, max(link.answered, status.number)
         if status.number == link.number:
             link.tries = 0
-        is_served = status.is_served and status.hops < HOPS_MAX
-        before = link.granted, link.is_served, link.hops, link.reach_ms, link.is_leaving
+        is_served = status.is_served and self._me not in status.above
+        before = link.granted, link.is_served, link.above, link.reach_ms, link.is_leaving
         link.granted = link.asked if status.region == link.asked else status.region & link.asked
-        link.hops, link.reach_ms, link.is_leaving = status.hops, status.reach_ms, False
+        link.above, link.reach_ms, link.is_leaving = status.above, status.reach_ms, False
         if is_served:
             link.unserved_ms = None
         elif link.unserved_ms is None:
             link.unserved_ms = now
         link.is_served = is_served
-        return before != (link.granted, is_served, link.hops, link.reach_ms, False)
+        return before != (link.granted, is_served, link.above, link.reach_ms, False)
 
     def handle_hint(self, hint: Hint, now: float) -> bool:
         """A parent has no place, or none any more; whether that changes anything."""
@@ -138,6 +142,7 @@ class Parents:
     def arrange(
         self,
         me: Profile,
+        bound: Bound,
         pieces: Pieces,
         relevant: Mapping[NodeId, int],
         known: Iterable[Profile],
@@ -153,9 +158,11 @@ class Parents:
         supplied, expected = self._from_peers(pieces, now)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: pieces.mask(link.asked) & needed for peer, link in self.links.items()}
+        late = self._late(pieces, supplied & ~missing, bound, delays) if bound.missed_since_ms is not None else 0
         adopting: PeerId | None = None
-        if missing:
-            missing = self._ask_peers(me, pieces, missing, known, delays, plan)
+        if missing or late:
+            missing = self._ask_peers(me, bound.bound_ms, pieces, missing, known, delays, plan)
+            self._ask_peers(me, bound.bound_ms, pieces, late, known, delays, plan, only_timely=True)
         if missing:
             adopting = self._ask_adopter(me, pieces.region(missing), now)
             if adopting is not None:
@@ -163,7 +170,7 @@ class Parents:
         for peer, mask in self._relevant.items():
             if mask & missing and peer not in self._aside:
                 plan[peer] = plan.get(peer, 0) | (mask & missing)
-        self._give_up(plan, pieces, needed, supplied)
+        self._give_up(plan, pieces, needed, bound, delays)
         self._tell(me, pieces, plan, adopting, now)
         self._add_up(pieces, needed, delays)
 
@@ -178,9 +185,10 @@ class Parents:
             self._release(me, peer)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether an answer is still to come."""
-        return any(link.is_waiting for link in self.links.values())
+    def is_settled(self) -> bool:
+        """Whether all that is needed is supplied, and nothing new was asked for."""
+        asked = any(link.is_waiting and link.granted != link.asked for link in self.links.values())
+        return not asked and not self.supply.unserved
 
     def _expire(self, now: float) -> None:
         for peer in [peer for peer, until_ms in self._aside.items() if until_ms <= now]:
@@ -219,11 +227,14 @@ class Parents:
     def _ask_peers(
         self,
         me: Profile,
+        bound_ms: float,
         pieces: Pieces,
         missing: int,
         known: Iterable[Profile],
         delays: Mapping[NodeId, float],
         plan: dict[PeerId, int],
+        *,
+        only_timely: bool = False,
     ) -> int:
         """Deals what is missing out to peers; returns what none of them has."""
         own_rank = rank(me)
@@ -235,7 +246,9 @@ class Parents:
             link = self.links.get(peer)
             if link is None or not (link.is_leaving or link.unserved_ms is not None):
                 reach = each.reach_ms + delays.get(peer[0], 0.0)
-                fit.append((reach > me.claim_ms, has != missing, link is None, reach, peer, has))
+                if only_timely and reach > bound_ms:
+                    continue
+                fit.append((reach > bound_ms, has != missing, link is None, nearness(me.peer, each), peer, has))
         for *_, peer, has in sorted(fit):
             if has & missing:
                 plan[peer] = plan.get(peer, 0) | (has & missing)
@@ -253,19 +266,54 @@ class Parents:
                 return peer
         return None
 
-    def _give_up(self, plan: dict[PeerId, int], pieces: Pieces, needed: int, supplied: int) -> None:
-        """Takes out of the plan what somebody better supplies already."""
-        direct = self._direct(pieces, needed & ~supplied)
+    def _give_up(
+        self,
+        plan: dict[PeerId, int],
+        pieces: Pieces,
+        needed: int,
+        bound: Bound,
+        delays: Mapping[NodeId, float],
+    ) -> None:
+        """Takes out of the plan what somebody better supplies already: timely peers, publishers, late peers, others."""
+        good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
+        late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
-        for peer in sorted(plan):
-            link = self.links.get(peer)
+        for peer in sorted(good, key=lambda each: (each in late, each)):
+            if peer in late:
+                break
+            plan[peer] &= ~taken
+            taken |= pieces.mask(self.links[peer].granted) & plan[peer]
+        for peer in plan:
             if peer[1] == PUBLISHING:
-                plan[peer] &= ~supplied
-            elif link is not None and link.is_served and not link.is_leaving:
                 plan[peer] &= ~taken
-                taken |= pieces.mask(link.granted) & plan[peer]
-            elif link is not None and (link.is_leaving or link.unserved_ms is not None):
-                plan[peer] &= ~(supplied | direct)
+        taken |= self._direct(pieces, needed & ~taken)
+        for peer in sorted(late):
+            plan[peer] &= ~taken
+            taken |= pieces.mask(self.links[peer].granted) & plan[peer]
+        for peer in plan:
+            link = self.links.get(peer)
+            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or link.unserved_ms is not None):
+                plan[peer] &= ~taken
+
+    def _is_good(self, peer: PeerId) -> bool:
+        link = self.links.get(peer)
+        return link is not None and link.is_served and not link.is_leaving
+
+    def _reach(self, peer: PeerId, delays: Mapping[NodeId, float]) -> float:
+        """How late events come over a link."""
+        return self.links[peer].reach_ms + (0.0 if peer[0] == self._node else delays.get(peer[0], 0.0))
+
+    def _late(self, pieces: Pieces, mask: int, bound: Bound, delays: Mapping[NodeId, float]) -> int:
+        """Of some pieces, those that come too late."""
+        late = 0
+        for peer, link in self.links.items():
+            if peer[1] != PUBLISHING and self._reach(peer, delays) > bound.bound_ms:
+                late |= pieces.mask(link.granted)
+        return late & mask
+
+    def direct_ms(self, delays: Mapping[NodeId, float]) -> float:
+        """How late events would come from the publishers themselves; 0 where that is not known."""
+        return max((delays.get(node, 0.0) for node, _ in self._relevant), default=0.0)
 
     def _direct(self, pieces: Pieces, mask: int, *, leaving: bool = False) -> int:
         """Of some pieces, those that all their publishers pass on; or still do, though they are about to stop."""
@@ -304,13 +352,16 @@ class Parents:
         self._send(peer[0], Release(peer[1], me.peer, self._next_number()))
 
     def _add_up(self, pieces: Pieces, needed: int, delays: Mapping[NodeId, float]) -> None:
-        supplied, hops, reach = 0, 0, 0.0
+        supplied, reach, above = 0, 0.0, set[PeerId]()
         for peer, link in self.links.items():
             if not link.granted or not link.is_served:
                 continue
             if peer[1] != PUBLISHING:
                 supplied |= pieces.mask(link.granted)
-            hops = max(hops, link.hops + 1)
-            reach = max(reach, link.reach_ms + (0.0 if peer[0] == self._node else delays.get(peer[0], 0.0)))
+                above.add(peer)
+                above |= link.above
+            reach = max(reach, self._reach(peer, delays))
         direct = self._direct(pieces, needed & ~supplied, leaving=True)
-        self.supply = Supply(pieces.region(needed & ~(supplied | direct)), hops, reach)
+        unserved = pieces.region(needed & ~(supplied | direct))
+        same = above == self.supply.above
+        self.supply = Supply(unserved, self.supply.above if same else frozenset(above), reach)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import Message, NodeId
+from siftcast.overlays.protocols.qos.bounds import Bound
 from siftcast.overlays.protocols.qos.children import Child, Children
 from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Status
 from siftcast.overlays.protocols.qos.options import QosSettings
@@ -59,8 +60,8 @@ class Place(ABC):
         """Whether a peer comes after this one, and so may be its child."""
 
     @abstractmethod
-    def _service(self, region: DzSet) -> tuple[bool, int, float]:
-        """Whether it gets a region itself, over how many hops, and how late."""
+    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
+        """Whether it gets a region itself, through whom, and how late."""
 
     def _elders(self) -> tuple[Profile, ...]:
         """Its own parents."""
@@ -109,9 +110,9 @@ class Place(ABC):
         for peer, child in self.children.links.items():
             if child.until_ms is not None or child.told is None:
                 continue
-            served, hops, reach, _ = child.told
-            now_served, now_hops, now_reach = self._service(child.region)
-            if served != now_served or hops != now_hops or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
+            served, above, reach = child.told
+            now_served, now_above, now_reach = self._service(child.region)
+            if served != now_served or above != now_above or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
                 self._tell(peer, child)
 
     def dismiss_all(self, now: float) -> None:
@@ -122,11 +123,10 @@ class Place(ABC):
                 self._hint(child.profile, child.region, child.number, self._elders())
 
     def _tell(self, peer: PeerId, child: Child) -> None:
-        served, hops, reach = self._service(child.region)
-        child.told = served, hops, reach, child.region
+        child.told = served, above, reach = self._service(child.region)
         stamp = self._desk.next_number()
         own = () if self.profile is None else (self.profile,)
-        status = Status(peer[1], self.id, own, child.region, served, hops, reach, child.number, stamp)
+        status = Status(peer[1], self.id, own, child.region, served, above, reach, child.number, stamp)
         self._desk.send(peer[0], status)
 
     def _hint(self, profile: Profile, region: DzSet, number: int, elders: tuple[Profile, ...] = ()) -> None:
@@ -155,8 +155,8 @@ class PublishingPlace(Place):
     def _may_have(self, profile: Profile) -> bool:
         return True
 
-    def _service(self, region: DzSet) -> tuple[bool, int, float]:
-        return True, 0, 0.0
+    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
+        return True, frozenset(), 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ class SubscribingPlace(Place):
         self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk
     ) -> None:
         super().__init__(id, settings, desk)
-        self.bound_ms = self.claim_ms = bound_ms
-        self.parents = Parents(id[0], settings, desk.send, desk.next_number)
+        self.bound = Bound(bound_ms)
+        self.parents = Parents(id, settings, desk.send, desk.next_number)
         self._table = table
         self._wishes: dict[str, Wish] = {}
         self._own = NOTHING
@@ -229,13 +229,10 @@ class SubscribingPlace(Place):
 
     @property
     def profile(self) -> Profile:
-        found = self._profile
-        supply = self.parents.supply
+        found, supply, room = self._profile, self.parents.supply, self.children.room
         reach = inf if supply.unserved else supply.reach_ms
-        if found is None or found.wanted is not self._wanted or found.claim_ms != self.claim_ms:
-            self._profile = found = Profile(self.id, self._wanted, self.claim_ms, reach)
-        elif found.reach_ms != reach:
-            self._profile = found = Profile(self.id, self._wanted, self.claim_ms, reach)
+        if found is None or (found.wanted, found.reach_ms, found.room) != (self._wanted, reach, room):
+            self._profile = found = Profile(self.id, self._wanted, self.bound.bound_ms, reach, room)
         return found
 
     def turn(
@@ -256,7 +253,8 @@ class SubscribingPlace(Place):
             touched = {offered: self._pieces.touched(offered) for offered in offers}
             self._relevant = {node: touched[offered] for node, offered in adverts.items()}
         self._known_parents = tuple(each for each in known if each.peer in self.parents.links)
-        self.parents.arrange(self.profile, self._pieces, self._relevant, known, delays, now)
+        self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, known, delays, now)
+        self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(delays), now)
         self.tell_children()
 
     def end(self, now: float) -> bool:
@@ -295,9 +293,9 @@ class SubscribingPlace(Place):
     def _may_have(self, profile: Profile) -> bool:
         return rank(self.profile) < rank(profile)
 
-    def _service(self, region: DzSet) -> tuple[bool, int, float]:
+    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
         supply = self.parents.supply
-        return not (supply.unserved and region.overlaps(supply.unserved)), supply.hops, supply.reach_ms
+        return not (supply.unserved and region.overlaps(supply.unserved)), supply.above, supply.reach_ms
 
     def _elders(self) -> tuple[Profile, ...]:
         return self._known_parents
