@@ -31,8 +31,8 @@ class QosSettings:
     """After so long without a word, a child, a publisher or a possible parent is forgotten."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.degree <= 1_000:
-            raise ValueError(f"degree is 1 to 1000 children, not {self.degree}")
+        if not 2 <= self.degree <= 1_000:
+            raise ValueError(f"degree is 2 to 1000 children, not {self.degree}")
         if not 1 <= self.theta <= 1_024:
             raise ValueError(f"theta is 1 to 1024 expressions, not {self.theta}")
         if not self.theta <= self.pieces <= 4_096:

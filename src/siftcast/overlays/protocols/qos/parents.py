@@ -164,9 +164,9 @@ class Parents:
             missing = self._ask_peers(me, bound.bound_ms, pieces, missing, known, delays, plan)
             self._ask_peers(me, bound.bound_ms, pieces, late, known, delays, plan, only_timely=True)
         if missing:
-            adopting = self._ask_adopter(me, pieces.region(missing), now)
+            adopting = self._ask_adopter(me, pieces.region(needed), now)
             if adopting is not None:
-                plan[adopting], missing = missing, 0
+                plan[adopting], missing = needed, 0
         for peer, mask in self._relevant.items():
             if mask & missing and peer not in self._aside:
                 plan[peer] = plan.get(peer, 0) | (mask & missing)
@@ -246,7 +246,7 @@ class Parents:
             link = self.links.get(peer)
             if link is None or not (link.is_leaving or link.unserved_ms is not None):
                 reach = each.reach_ms + delays.get(peer[0], 0.0)
-                if only_timely and reach > bound_ms:
+                if (only_timely and reach > bound_ms) or (has != missing and not each.room and link is None):
                     continue
                 fit.append((reach > bound_ms, has != missing, link is None, nearness(me.peer, each), peer, has))
         for *_, peer, has in sorted(fit):
@@ -278,7 +278,7 @@ class Parents:
         good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
         late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
-        for peer in sorted(good, key=lambda each: (each in late, each)):
+        for peer in sorted(good, key=lambda each: (each in late, -plan[each].bit_count(), each)):
             if peer in late:
                 break
             plan[peer] &= ~taken
