@@ -120,7 +120,7 @@ class Qos(Protocol):
 
     def replay(self, place: int, child: PeerId, region: DzSet) -> None:
         """Gives a child that has come what there was of its region not long ago."""
-        for kept in tuple(self._recent.at(place, region)):
+        for kept in tuple(self._recent.at(place, region, self._now)):
             self._pass_on(kept, child)
 
     def next_number(self) -> int:

@@ -27,6 +27,8 @@ from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
 from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
+_FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
+"""For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
 Send = Callable[[NodeId, Connect | Release], None]
 Numbers = Callable[[], int]
 
@@ -118,7 +120,7 @@ class Parents:
         if link is None or hint.stamp <= link.stamp or hint.number < link.number:
             return False
         link.stamp, link.answered = hint.stamp, hint.number
-        self._put_aside(hint.parent, now + 2 * self._settings.request_ms)
+        self._put_aside(hint.parent, now + _FULL_REQUESTS * self._settings.request_ms)
         for each in hint.adopters:
             self._adopters[each.peer] = each
         if link.granted:
@@ -131,7 +133,7 @@ class Parents:
         """A node cannot be reached."""
         for peer in [peer for peer in self.links if peer[0] == node]:
             del self.links[peer]
-            self._put_aside(peer, now + self._settings.forget_ms)
+            self._put_aside(peer, now + _SILENT_REQUESTS * self._settings.request_ms)
 
     def _put_aside(self, peer: PeerId, until_ms: float) -> None:
         self._aside[peer] = until_ms
@@ -157,7 +159,7 @@ class Parents:
             needed |= mask
         supplied, expected = self._from_peers(pieces, now)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
-        plan = {peer: pieces.mask(link.asked) & needed for peer, link in self.links.items()}
+        plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
         late = self._late(pieces, supplied & ~missing, bound, delays) if bound.missed_since_ms is not None else 0
         adopting: PeerId | None = None
         if missing or late:
@@ -195,7 +197,7 @@ class Parents:
             del self._aside[peer]
         for peer, link in tuple(self.links.items()):
             if link.is_waiting and now - link.sent_ms >= self._settings.request_ms and link.tries >= _TRIES_MAX:
-                self._put_aside(peer, now + self._settings.forget_ms)
+                self._put_aside(peer, now + _SILENT_REQUESTS * self._settings.request_ms)
                 if link.granted:
                     link.is_leaving = True
                 else:
@@ -214,6 +216,11 @@ class Parents:
                 continue
             expected |= pieces.mask(link.asked if link.is_waiting else link.granted)
         return supplied, expected
+
+    def _hoped(self, peer: PeerId, pieces: Pieces) -> int:
+        """What a parent has granted, or still may."""
+        link = self.links[peer]
+        return pieces.mask(link.asked if link.is_waiting or peer[1] == PUBLISHING else link.granted)
 
     def _lacking(self, pieces: Pieces, open_: int) -> int:
         """Of what no peer supplies, that for which not all publishers are asked."""

@@ -3,6 +3,9 @@
 A peer that changes its parent, or has just subscribed, would miss what was on its way meanwhile. So whoever takes a
 child in passes on what it had of the child's region not long ago; whoever gets an event for the second time knows its
 id. A node keeps one such memory for all its places; `places` says which of them have had an event.
+
+Events are passed on late as long as they are younger than `linger_ms`, wherever they are, and ids are known for twice as
+long. If both were one time, an event could come again to somebody who has just forgotten it.
 """
 
 from __future__ import annotations
@@ -52,13 +55,18 @@ class Recent:
         """An event that is remembered."""
         return self._kept[id]
 
-    def at(self, place: int, region: DzSet) -> Iterator[Kept]:
-        """What a place has had of a region."""
-        return (kept for kept in self._kept.values() if place in kept.places and region.covers(kept.point))
+    def at(self, place: int, region: DzSet, now: float) -> Iterator[Kept]:
+        """What a place has had of a region not long ago."""
+        youngest = now - self._linger_ms
+        return (
+            kept
+            for kept in self._kept.values()
+            if kept.born_ms > youngest and place in kept.places and region.covers(kept.point)
+        )
 
     def expire(self, now: float) -> None:
-        """Forgets what is older than is remembered."""
+        """Forgets what came too long ago."""
         for id, kept in tuple(self._kept.items()):
-            if now - kept.came_ms < self._linger_ms:
+            if now - kept.came_ms < 2 * self._linger_ms:
                 break
             del self._kept[id]
