@@ -141,4 +141,5 @@ class QosNetwork:
             direct = [link.granted for peer, link in place.parents.links.items() if not peer[1]]
             assert not any(one.overlaps(other) for one in regions for other in direct)
             if direct:
-                assert len(direct) == self.publishers and all(each == direct[0] for each in direct)
+                assert len(direct) == self.publishers
+                assert all(each == direct[0] for each in direct)

@@ -1,4 +1,4 @@
-"""The QoS overlay under the simulator: who wants an event gets it, once, whatever came before it, as soon as it is quiet.
+"""The QoS overlay under the simulator: whoever wants an event gets it, once, as soon as it is quiet.
 
 Every network runs with `strict_introductions`.
 """
@@ -96,7 +96,8 @@ def test_changing_interests_cost_nobody_an_event_and_what_was_taken_on_for_other
     net.settle().run(2_000).settle()
     for event, wanted in expected:
         assert [each for each in net.got(event) if each in wanted] == wanted
-    assert not net.held and not net.places
+    assert not net.held
+    assert not net.places
 
 
 @pytest.mark.full

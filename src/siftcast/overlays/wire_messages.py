@@ -2,9 +2,10 @@
 
 A message is the msgpack array [kind, [field, field, …]], where `kind` is the name of its type, so that it means the
 same whichever messages a later version adds. Some types of fields have a form of their own, wherever they stand: an
-event is the bytes it came in, a filter is its text, a message inside a message is a message again, a wrapped one is read
-only when it is opened, and what knows its own bytes (`to_wire`, `from_wire`) is those. Everything else is what msgspec makes of it, checked when it is read. So a new scheme needs
-nothing here, as long as its messages are made of these.
+event is the bytes it came in, a filter is its text, a message inside a message is a message again, a wrapped one is
+read only when it is opened, and what knows its own bytes (`to_wire`, `from_wire`) is those. Everything else is what
+msgspec makes of it, checked when it is read. So a new scheme needs nothing here, as long as its messages are made of
+these.
 """
 
 from __future__ import annotations

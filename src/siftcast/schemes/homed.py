@@ -108,9 +108,7 @@ class HomedScheme(Scheme[HomedOptions, Digesting]):
                 "add it, of type int and without a domain"
             )
         bits = options.bits or options.bits_max
-        digests = InterestDigests.of(
-            ground.schema, names, bits=bits, kind=options.digest, hashes=options.hashes
-        )
+        digests = InterestDigests.of(ground.schema, names, bits=bits, kind=options.digest, hashes=options.hashes)
         return Digesting(digests, {node: (node // 2,) if node else () for node in ground.places})
 
     def assign(self, plan: Digesting, nodes: Sequence[NodeId]) -> Digesting:

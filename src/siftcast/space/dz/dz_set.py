@@ -137,7 +137,9 @@ class DzSet:
     def from_wire(cls, data: bytes) -> DzSet:
         """Reads what `to_wire` wrote; raises ArgumentError or msgspec's DecodeError."""
         exact, items = _decode(data)
-        return cls([Dz(high << 64 | low, length, up << 64 | down) for length, high, low, up, down in items], exact=exact)
+        return cls(
+            [Dz(high << 64 | low, length, up << 64 | down) for length, high, low, up, down in items], exact=exact
+        )
 
     def __iter__(self) -> Iterator[Dz]:
         return iter(self._items)

@@ -106,9 +106,7 @@ class Children:
         """Children that could pass a region on to a peer, and those that could if they wanted more."""
         own_rank = rank(profile)
         staying = [
-            child.profile
-            for peer, child in self.links.items()
-            if child.until_ms is None and peer != profile.peer
+            child.profile for peer, child in self.links.items() if child.until_ms is None and peer != profile.peer
         ]
         before = [each for each in staying if rank(each) < own_rank and each.wanted.overlaps(region)]
         before.sort(key=lambda each: (not each.wanted.covers(region), nearness(profile.peer, each), rank(each)))

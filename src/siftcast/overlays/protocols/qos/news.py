@@ -4,8 +4,8 @@ Adverts are known to every node, and one that is new is passed on at once; the r
 exchange with a random node each round, so that whatever was lost is made up for. A publisher counts its rounds
 (`beat`), by which others see that it still lives.
 
-Of other peers a node remembers `view` profiles, the youngest ones; it needs but one that leads somewhere, because whoever
-has no room names others.
+Of other peers a node remembers `view` profiles, the youngest ones; it needs but one that leads somewhere, because
+whoever has no room names others.
 """
 
 from __future__ import annotations

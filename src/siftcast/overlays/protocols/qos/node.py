@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 from siftcast.model import Event, EventError, Subscription
 from siftcast.overlays.contract import (
+    AdvertiseRequested,
     DelayMeasured,
     Deliver,
     Effect,
@@ -48,7 +49,6 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
     Unwatch,
     Watch,
-    AdvertiseRequested,
 )
 from siftcast.overlays.membership.random_view import RANDOM_MESSAGES, RandomView, RandomViewOptions
 from siftcast.overlays.protocols.qos.messages import (
@@ -73,6 +73,7 @@ from siftcast.space.dz import DzSet, DzSpace
 
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
+_SEEDS_ROUNDS = 8
 _MEASURED_MAX = 8
 _NO_BOUND = float("inf")
 
@@ -82,9 +83,7 @@ class Qos(Protocol):
 
     messages: ClassVar[tuple[type[Message], ...]] = (*CONTROL_MESSAGES, Forward, *RANDOM_MESSAGES)
 
-    def __init__(
-        self, node: NodeId, space: DzSpace, tables: TableFactory, settings: QosSettings | None = None
-    ) -> None:
+    def __init__(self, node: NodeId, space: DzSpace, tables: TableFactory, settings: QosSettings | None = None) -> None:
         self._settings = settings = settings if settings is not None else QosSettings()
         self._node = node
         self._space = space
@@ -105,7 +104,7 @@ class Qos(Protocol):
         self._effects: list[Effect] = []
         self._inner: deque[Message] = deque()
         self._outgoing: dict[tuple[NodeId, str], list[int]] = {}
-        self._number = self._last_place = 0
+        self._number = self._last_place = self._rounds = 0
         self._clock_ms = self._now = 0.0
         self._is_changed = self._is_timed = self._leaving = False
 
@@ -223,9 +222,9 @@ class Qos(Protocol):
                     self._is_changed |= taker.parents.handle_hint(message, self._now)
             case Release(to, child, number):
                 place = self._place(to)
-                if place is not None and child in place.children.links:
-                    if number > place.children.links[child].number:
-                        self._is_changed |= place.children.forget(child)
+                link = None if place is None else place.children.links.get(child)
+                if place is not None and link is not None and number > link.number:
+                    self._is_changed |= place.children.forget(child)
             case News():
                 self._take_news(sender, message)
             case _:
@@ -323,10 +322,12 @@ class Qos(Protocol):
             self._gazette.add_advert(Advert(self._node, mine, self.next_number()), self._now)
         for place in self._places.values():
             place.parents.refresh(place.profile, self._now)
-        if not len(self._view):  # all it knew were asked, and none has answered
-            for node in self._seeds:
-                self._view.add(node)
-        for node in self._view.sample(1):
+        # Those it came through may have nobody else who knows them, if all that was sent at first was lost.
+        self._rounds += 1
+        others = self._view.sample(1)
+        if not others or self._rounds % _SEEDS_ROUNDS == 0:
+            others = [*others, *self._seeds]
+        for node in dict.fromkeys(others):
             self.send(node, self._gazette.news(self._profiles(), asks=True))
         self._is_changed = True
 

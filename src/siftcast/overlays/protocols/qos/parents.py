@@ -72,7 +72,18 @@ class Supply:
 class Parents:
     """The parents of one peer."""
 
-    __slots__ = ("_adopters", "_aside", "_me", "_next_number", "_node", "_relevant", "_send", "_settings", "links", "supply")
+    __slots__ = (
+        "_adopters",
+        "_aside",
+        "_me",
+        "_next_number",
+        "_node",
+        "_relevant",
+        "_send",
+        "_settings",
+        "links",
+        "supply",
+    )
 
     def __init__(self, me: PeerId, settings: QosSettings, send: Send, next_number: Numbers) -> None:
         self._me = me

@@ -21,8 +21,8 @@ from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, 
 from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.overlays.protocols.qos.order import rank, rank_with
 from siftcast.overlays.protocols.qos.parents import Parents
-from siftcast.overlays.tables import Table
 from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse
+from siftcast.overlays.tables import Table
 from siftcast.space.dz import DzSet
 
 _REACH_STEP = 0.02
@@ -171,9 +171,7 @@ class Wish:
 class SubscribingPlace(Place):
     """Subscriptions of one class of bounds."""
 
-    def __init__(
-        self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk
-    ) -> None:
+    def __init__(self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk) -> None:
         super().__init__(id, settings, desk)
         self.bound = Bound(bound_ms)
         self.parents = Parents(id, settings, desk.send, desk.next_number)

@@ -4,8 +4,8 @@ A peer that changes its parent, or has just subscribed, would miss what was on i
 child in passes on what it had of the child's region not long ago; whoever gets an event for the second time knows its
 id. A node keeps one such memory for all its places; `places` says which of them have had an event.
 
-Events are passed on late as long as they are younger than `linger_ms`, wherever they are, and ids are known for twice as
-long. If both were one time, an event could come again to somebody who has just forgotten it.
+Events are passed on late as long as they are younger than `linger_ms`, wherever they are, and ids are known for twice
+as long. If both were one time, an event could come again to somebody who has just forgotten it.
 """
 
 from __future__ import annotations
