@@ -1,71 +1,20 @@
-"""HOMED over sockets: processes join through those that run, leave in peace and are killed; the others miss nothing.
+"""The QoS overlay over sockets: processes join through those that run, leave and are killed; the others miss nothing.
 
-HOMED is ephemeral: what is published while a node is down, a crash is not noticed yet or a connection is made again may
-be lost. What is judged here is that the network is whole again afterwards.
+It is ephemeral, as HOMED is: what is judged is that the network is whole again afterwards.
 """
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from siftcast.interfaces.cli import main
 from siftcast.runtimes.live.client import operating
-from siftcast.runtimes.live.client.bus import Bus, connect
+from siftcast.runtimes.live.client.bus import connect
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.node.node import run
+from tests.live.readers import Readers
 
-PATIENCE_S = 60.0
-OPTIONS = {"degree": 2, "round_ms": 300.0, "request_ms": 200.0, "grace_ms": 1000.0, "forget_ms": 2000.0}
+OPTIONS = {"degree": 3, "round_ms": 300.0, "request_ms": 200.0, "grace_ms": 1_000.0, "forget_ms": 2_000.0}
 EVERY = "value >= 0"
-
-
-class Readers:
-    """A subscriber at each node, and which values each was handed, how often."""
-
-    def __init__(self, network: LocalNetwork) -> None:
-        self._network = network
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.got: dict[str, list[int]] = {}
-
-    async def start(self, name: str, wanted: str) -> None:
-        ready = asyncio.Event()
-        self.got[name] = []
-        self._tasks[name] = asyncio.create_task(self._read(name, wanted, ready))
-        await ready.wait()
-
-    async def _read(self, name: str, wanted: str, ready: asyncio.Event) -> None:
-        async with connect(self._network.urls[name], name=f"reader-{name}") as bus, bus.subscribe(wanted) as stream:
-            ready.set()
-            async for event in stream:
-                self.got[name].append(event["value"])
-
-    async def stop(self, *names: str) -> None:
-        for name in names or tuple(self._tasks):
-            task = self._tasks.pop(name)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            del self.got[name]
-
-    async def expect_all(self, publisher: Bus, wanted: dict[str, range], first: int) -> int:
-        """Publishes events until ten in a row reach exactly those who want them; returns the next number."""
-        number, in_a_row = first, 0
-        async with asyncio.timeout(PATIENCE_S):
-            while in_a_row < 10:
-                in_a_row = in_a_row + 1 if await self._reaches_all(publisher, wanted, number, patience_s=1.0) else 0
-                number += 1
-        return number
-
-    async def _reaches_all(self, bus: Bus, wanted: dict[str, range], number: int, patience_s: float) -> bool:
-        await bus.publish({"value": number})
-        expected = {name for name, values in wanted.items() if number in values and name in self.got}
-        try:
-            async with asyncio.timeout(patience_s):
-                while {name for name, got in self.got.items() if number in got} != expected:
-                    await asyncio.sleep(0.01)
-        except TimeoutError:
-            return False
-        return all(got.count(number) <= 1 for got in self.got.values())
 
 
 @pytest.mark.full
@@ -98,10 +47,12 @@ def test_eight_processes_grow_into_a_network_that_outlives_a_leaver_and_a_kill(t
             await readers.stop()
 
         run(live())
-        assert network.describe("n0")["state"]["publishing"]  # everybody got everything, whomever n0 counts on
+        state = network.describe("n0")["state"]
+        assert len(state["publishing"]) >= 2
+        assert state["neighbours"]
 
 
-def test_three_nodes_of_a_list_deliver_to_each_other(tmp_path: Path) -> None:
+def test_nodes_of_a_list_deliver_to_each_other_and_say_which_bounds_are_kept(tmp_path: Path) -> None:
     with LocalNetwork(tmp_path, 3, "qos", options=OPTIONS) as network:
 
         async def live() -> None:
@@ -113,13 +64,5 @@ def test_three_nodes_of_a_list_deliver_to_each_other(tmp_path: Path) -> None:
             await readers.stop()
 
         run(live())
-
-
-def test_a_schema_without_domains_is_refused_where_it_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "schema.toml").write_text('[[attribute]]\nname = "note"\ntype = "string"\n', encoding="utf-8")
-    file = tmp_path / "node.toml"
-    file.write_text('[node]\nname = "a"\n[overlay]\nscheme = "homed"\nschema = "schema.toml"\n', encoding="utf-8")
-    assert main(["serve", "--config", str(file)]) == 2
-    assert "digests of kind 'hashed'" in capsys.readouterr().err
+        state = network.describe("n1")["state"]
+        assert (state["bounds_missed"], state["bounds_impossible"]) == (0, 0)

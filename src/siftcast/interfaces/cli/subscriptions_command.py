@@ -80,7 +80,7 @@ def _show(described: dict[str, Any], console: Console) -> None:
     del described["members"]  # siftcast members shows them
     lines = [(name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in described.items()]
     lines.append(("routing entries", str(state.get("entries", 0))))
-    counts = ("relays_waiting", "events_parked")
+    counts = ("relays_waiting", "events_parked", "bounds_missed", "bounds_impossible")
     lines += [(name.replace("_", " "), str(state[name])) for name in counts if name in state]
     lines += [("makes no progress", _stalled(each)) for each in state.get("stalled", ())]
     console.print(facts(lines))

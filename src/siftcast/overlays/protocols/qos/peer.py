@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import is_
-from typing import Protocol
+from typing import Protocol as Interface
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import Message, NodeId
@@ -29,7 +29,7 @@ _REACH_STEP = 0.02
 _PLEDGED_ROUNDS = 3
 
 
-class Desk(Protocol):
+class Desk(Interface):
     """What a place needs of its node."""
 
     def send(self, node: NodeId, message: Message) -> None: ...
