@@ -215,8 +215,12 @@ class SubscribingPlace(Place):
             self._own = coarse(self._own | wish.region, self._settings.pieces)
 
     def matching(self, event: Event, born_ms: float) -> list[str]:
-        """The subscriptions that are to be handed an event; not those that came after it."""
-        return [id for id in self._table.match(event) if self._wishes[id].since_ms <= born_ms]
+        """The subscriptions that are to be handed an event; not those that came well after it.
+
+        When it was published is known by measured delays, so one that came at about the same time gets it.
+        """
+        latest = born_ms + self._settings.request_ms
+        return [id for id in self._table.match(event) if self._wishes[id].since_ms <= latest]
 
     # -- its place in the overlay ------------------------------------------------------------------------------
 
