@@ -170,8 +170,8 @@ class Qos(Protocol):
                 self._advertise()
             case DelayMeasured(peer, delay_ms):
                 if delay_ms is not None:
+                    self._is_changed |= self._delays.get(peer) != delay_ms
                     self._delays[peer] = delay_ms
-                    self._is_changed = True
                 else:
                     self._measured.discard(peer)
             case PeerLost(peer):
@@ -198,6 +198,7 @@ class Qos(Protocol):
         self._is_changed = True
 
     def _receive(self, sender: NodeId, message: Message) -> None:
+        self._lost.discard(sender)  # nobody watches it any more who would say so
         kind = type(message)
         if kind is Forward:
             self._take_forward(sender, message)  # type: ignore[arg-type]
@@ -322,6 +323,9 @@ class Qos(Protocol):
             self._gazette.add_advert(Advert(self._node, mine, self.next_number()), self._now)
         for place in self._places.values():
             place.parents.refresh(place.profile, self._now)
+        parents = sorted(self._parent_nodes())
+        if parents:  # delays change, and one is measured again each round
+            self._effects.append(MeasureDelay(self._random.choice(parents)))
         # Those it came through may have nobody else who knows them, if all that was sent at first was lost.
         self._rounds += 1
         others = self._view.sample(1)
@@ -350,8 +354,11 @@ class Qos(Protocol):
     def _all_places(self) -> list[PublishingPlace | SubscribingPlace]:
         return [self._publishing, *self._places.values()]
 
+    def _parent_nodes(self) -> set[NodeId]:
+        return {peer[0] for place in self._places.values() for peer in place.parents.links} - {self._node}
+
     def _watch(self) -> None:
-        linked = {peer[0] for place in self._places.values() for peer in place.parents.links} - {self._node}
+        linked = self._parent_nodes()
         unmeasured = linked - self._measured
         if any(place.bound.is_finite for place in self._places.values()):
             publishers = set(self._gazette.offered)

@@ -177,7 +177,7 @@ class Parents:
             missing = self._ask_peers(me, bound.bound_ms, pieces, missing, known, delays, plan)
             self._ask_peers(me, bound.bound_ms, pieces, late, known, delays, plan, only_timely=True)
         if missing:
-            adopting = self._ask_adopter(me, pieces.region(needed), now)
+            adopting = self._ask_adopter(me, pieces.region(needed))
             if adopting is not None:
                 plan[adopting], missing = needed, 0
         for peer, mask in self._relevant.items():
@@ -275,7 +275,7 @@ class Parents:
                     break
         return missing
 
-    def _ask_adopter(self, me: Profile, region: DzSet, now: float) -> PeerId | None:
+    def _ask_adopter(self, me: Profile, region: DzSet) -> PeerId | None:
         """Somebody who was named and would have to want more."""
         own_rank = rank(me)
         for peer, each in tuple(self._adopters.items()):
