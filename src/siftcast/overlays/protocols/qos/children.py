@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from siftcast.overlays.contract import NodeId
 from siftcast.overlays.protocols.qos.messages import Connect, PeerId, Profile
 from siftcast.overlays.protocols.qos.order import nearness, rank, rank_with
 from siftcast.space.dz import DzSet
@@ -33,6 +34,8 @@ class Child:
     until_ms: float | None = None
     """When it is cut, once it was sent away."""
     told: Told | None = None
+    was_lost: bool = False
+    """Whether it could not be reached since it last spoke, and so may have missed something."""
 
 
 class Children:
@@ -64,7 +67,8 @@ class Children:
         if child is None:
             self.links[connect.child.peer] = Child(connect.child, region, connect.number, now)
             return region
-        fresh = region - child.region
+        fresh = region if child.was_lost else region - child.region
+        child.was_lost = False
         child.profile, child.region, child.number, child.heard_ms = connect.child, region, connect.number, now
         return fresh
 
@@ -91,6 +95,12 @@ class Children:
         child = self.links[peer]
         until_ms, child.until_ms = child.until_ms, None
         return until_ms
+
+    def lose(self, node: NodeId) -> None:
+        """A node cannot be reached: what it is sent until it speaks again is lost."""
+        for peer, child in self.links.items():
+            if peer[0] == node:
+                child.was_lost = True
 
     def forget(self, peer: PeerId) -> bool:
         """Drops a child; whether there was one."""

@@ -58,6 +58,11 @@ class Gazette:
             self._offered.pop(advert.publisher, None)
         return before is None or before.offered != advert.offered
 
+    def hear(self, node: NodeId, now: float) -> None:
+        """A node has spoken: if it publishes, it still lives."""
+        if node in self._offered:
+            self._heard[node] = now
+
     def add_profile(self, profile: Profile, now: float) -> None:
         """Takes word of a peer in; the youngest are kept."""
         if profile.peer[0] == self._node:

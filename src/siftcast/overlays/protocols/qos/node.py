@@ -73,7 +73,7 @@ from siftcast.space.dz import DzSet, DzSpace
 
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
-_SEEDS_ROUNDS = 8
+_SEEDS_ROUNDS, _TIDIED_ROUNDS = 8, 16
 _MEASURED_MAX = 8
 _NO_BOUND = float("inf")
 
@@ -198,7 +198,8 @@ class Qos(Protocol):
         self._is_changed = True
 
     def _receive(self, sender: NodeId, message: Message) -> None:
-        self._lost.discard(sender)  # nobody watches it any more who would say so
+        self._lost.discard(sender)  # it may not be watched any more
+        self._gazette.hear(sender, self._now)
         kind = type(message)
         if kind is Forward:
             self._take_forward(sender, message)  # type: ignore[arg-type]
@@ -328,12 +329,21 @@ class Qos(Protocol):
             self._effects.append(MeasureDelay(self._random.choice(parents)))
         # Those it came through may have nobody else who knows them, if all that was sent at first was lost.
         self._rounds += 1
+        if self._rounds % _TIDIED_ROUNDS == 0:
+            self._forget_strangers()
         others = self._view.sample(1)
         if not others or self._rounds % _SEEDS_ROUNDS == 0:
             others = [*others, *self._seeds]
         for node in dict.fromkeys(others):
             self.send(node, self._gazette.news(self._profiles(), asks=True))
         self._is_changed = True
+
+    def _forget_strangers(self) -> None:
+        """Drops what is remembered of nodes that nothing else is known of."""
+        known = {each.peer[0] for each in self._gazette.profiles} | self._watched | set(self._gazette.offered)
+        self._lost &= known
+        self._measured &= known
+        self._delays = {node: delay_ms for node, delay_ms in self._delays.items() if node in known}
 
     def _turn(self) -> None:
         """Has every place look after its links."""
@@ -375,6 +385,8 @@ class Qos(Protocol):
 
     def _lose(self, node: NodeId) -> None:
         self._lost.add(node)
+        for place in self._all_places():
+            place.children.lose(node)
         for place in self._places.values():
             place.parents.lose(node, self._now)
         self._is_changed = True

@@ -40,7 +40,7 @@ class QosSettings:
         if not 1 <= self.view <= 100_000:
             raise ValueError(f"view is 1 to 100000 peers, not {self.view}")
         for name in _TIMES:
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is a time longer than 0, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is a time of at least 1 ms, not {getattr(self, name)}")
         if self.forget_ms < 3 * self.round_ms:
             raise ValueError(f"forget_ms is at least three rounds ({3 * self.round_ms:g}), not {self.forget_ms:g}")

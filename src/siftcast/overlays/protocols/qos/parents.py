@@ -27,6 +27,7 @@ from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
 from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
+_REFUSED_MAX = 4
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
 Send = Callable[[NodeId, Connect | Release], None]
@@ -50,10 +51,16 @@ class Parent:
     tries: int = 0
     unserved_ms: float | None = None
     """Since when it has not been supplied itself."""
-    is_leaving: bool = False
-    """Whether it said that it will stop."""
+    asked_number: int = 0
+    """The number with which this region was asked for first."""
+    left_ms: float | None = None
+    """Since when it is about to stop, as it said or as it seems."""
     adopts: bool = False
     """Whether it is asked to want what it does not."""
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.left_ms is not None
 
     @property
     def is_waiting(self) -> bool:
@@ -78,6 +85,7 @@ class Parents:
         "_me",
         "_next_number",
         "_node",
+        "_refused",
         "_relevant",
         "_send",
         "_settings",
@@ -97,6 +105,8 @@ class Parents:
         """Peers that may want more than they do, if they are asked."""
         self._relevant: dict[PeerId, int] = {}
         """The pieces of each publisher."""
+        self._refused = 0
+        """How often in a row."""
         self.links: dict[PeerId, Parent] = {}
         self.supply = Supply()
 
@@ -112,33 +122,39 @@ class Parents:
         if link is None or status.stamp <= link.stamp:
             return False
         link.stamp, link.answered = status.stamp, max(link.answered, status.number)
-        if status.number == link.number:
-            link.tries = 0
+        link.tries = 0
         is_served = status.is_served and self._me not in status.above
         before = link.granted, link.is_served, link.above, link.reach_ms, link.is_leaving
         link.granted = link.asked if status.region == link.asked else status.region & link.asked
-        link.above, link.reach_ms, link.is_leaving = status.above, status.reach_ms, False
+        link.above, link.reach_ms, link.left_ms = status.above, status.reach_ms, None
         if is_served:
             link.unserved_ms = None
         elif link.unserved_ms is None:
             link.unserved_ms = now
         link.is_served = is_served
+        self._refused = 0
         return before != (link.granted, is_served, link.above, link.reach_ms, False)
 
     def handle_hint(self, hint: Hint, now: float) -> bool:
         """A parent has no place, or none any more; whether that changes anything."""
         link = self.links.get(hint.parent)
-        if link is None or hint.stamp <= link.stamp or hint.number < link.number:
+        if link is None or hint.stamp <= link.stamp or hint.number < link.asked_number:
             return False
-        link.stamp, link.answered = hint.stamp, hint.number
+        link.stamp, link.answered = hint.stamp, max(link.answered, hint.number)
+        self._refused += 1
         self._put_aside(hint.parent, now + _FULL_REQUESTS * self._settings.request_ms)
         for each in hint.adopters:
             self._adopters[each.peer] = each
-        if link.granted:
-            link.is_leaving = True
-        else:
-            del self.links[hint.parent]
+        self._part(hint.parent, now)
         return True
+
+    def _part(self, peer: PeerId, now: float) -> None:
+        """Counts on a parent no longer than it may still pass on what it has granted."""
+        link = self.links[peer]
+        if not link.granted:
+            del self.links[peer]
+        elif link.left_ms is None:
+            link.left_ms = now
 
     def lose(self, node: NodeId, now: float) -> None:
         """A node cannot be reached."""
@@ -173,10 +189,15 @@ class Parents:
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
         late = self._late(pieces, supplied & ~missing, bound, delays) if bound.missed_since_ms is not None else 0
         adopting: PeerId | None = None
-        if missing or late:
+        if missing and self._refused >= _REFUSED_MAX:
+            # Those that cover it have no room, and never will for one that comes after all their children.
+            adopting = self._ask_adopter(me, pieces.region(needed))
+        if adopting is not None:
+            plan[adopting], missing = needed, 0
+        elif missing or late:
             missing = self._ask_peers(me, bound.bound_ms, pieces, missing, known, delays, plan)
             self._ask_peers(me, bound.bound_ms, pieces, late, known, delays, plan, only_timely=True)
-        if missing:
+        if missing and adopting is None:
             adopting = self._ask_adopter(me, pieces.region(needed))
             if adopting is not None:
                 plan[adopting], missing = needed, 0
@@ -209,10 +230,9 @@ class Parents:
         for peer, link in tuple(self.links.items()):
             if link.is_waiting and now - link.sent_ms >= self._settings.request_ms and link.tries >= _TRIES_MAX:
                 self._put_aside(peer, now + _SILENT_REQUESTS * self._settings.request_ms)
-                if link.granted:
-                    link.is_leaving = True
-                else:
-                    del self.links[peer]
+                self._part(peer, now)
+            elif link.left_ms is not None and now - link.left_ms >= self._settings.grace_ms:
+                del self.links[peer]
 
     def _from_peers(self, pieces: Pieces, now: float) -> tuple[int, int]:
         """What peers supply, and what they are expected to."""
@@ -278,7 +298,7 @@ class Parents:
     def _ask_adopter(self, me: Profile, region: DzSet) -> PeerId | None:
         """Somebody who was named and would have to want more."""
         own_rank = rank(me)
-        for peer, each in tuple(self._adopters.items()):
+        for peer, each in sorted(self._adopters.items(), key=lambda item: not item[1].room):
             del self._adopters[peer]
             if peer not in self._aside and peer not in self.links and rank_with(each, region) < own_rank:
                 return peer
@@ -337,8 +357,11 @@ class Parents:
         """Of some pieces, those that all their publishers pass on; or still do, though they are about to stop."""
         for peer, of in self._relevant.items():
             link = self.links.get(peer)
-            has = link is not None and (leaving or not link.is_leaving)
-            mask &= ~of | (pieces.mask(link.granted) if has else 0)  # type: ignore[union-attr]
+            has = 0
+            if link is not None and link.granted and (leaving or not link.is_leaving):
+                # It grants all that it offers, and its advert may end within a piece, where there are very many.
+                has = pieces.mask(link.granted if link.is_waiting else link.asked)
+            mask &= ~of | has
         return mask
 
     def _tell(
@@ -352,11 +375,13 @@ class Parents:
                 if mask:
                     self.links[peer] = link = Parent(region, now, adopts=peer == adopting)
                     self._connect(me, peer, link, now)
+                    link.asked_number = link.number
             elif not mask:
                 self._release(me, peer)
             elif region != link.asked:
                 link.asked, link.granted, link.tries = region, link.granted & region, 0
                 self._connect(me, peer, link, now)
+                link.asked_number = link.number
             elif link.is_waiting and now - link.sent_ms >= self._settings.request_ms:
                 self._connect(me, peer, link, now)
 

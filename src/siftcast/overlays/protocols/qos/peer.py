@@ -75,7 +75,7 @@ class Place(ABC):
             if connect.number <= child.number:
                 return False
             same = connect.region == child.region and connect.child.is_like(child.profile)
-            if same and child.until_ms is None and self._may_have(connect.child):
+            if same and child.until_ms is None and not child.was_lost and self._may_have(connect.child):
                 child.number, child.heard_ms = connect.number, now
                 self._tell(peer, child)
                 return False
