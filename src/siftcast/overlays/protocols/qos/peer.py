@@ -215,11 +215,11 @@ class SubscribingPlace(Place):
             self._own = coarse(self._own | wish.region, self._settings.pieces)
 
     def matching(self, event: Event, born_ms: float) -> list[str]:
-        """The subscriptions that are to be handed an event; not those that came well after it.
+        """The subscriptions that are to be handed an event; not those that came after it.
 
-        When it was published is known by measured delays, so one that came at about the same time gets it.
+        When it was published is known by measured delays, which may be wrong by as much as it took on its way.
         """
-        latest = born_ms + self._settings.request_ms
+        latest = born_ms + self.parents.supply.reach_ms
         return [id for id in self._table.match(event) if self._wishes[id].since_ms <= latest]
 
     # -- its place in the overlay ------------------------------------------------------------------------------
