@@ -10,17 +10,22 @@ from siftcast.model.filter import Filter
 from siftcast.model.json_objects import decode_object
 from siftcast.model.showing import shown
 
-_FIELDS = ("id", "filter", "dialect", "subscriber", "delay_ms_max")
+_FIELDS = ("id", "filter", "dialect", "subscriber", "delay_ms_max", "bandwidth")
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """An interest with a name of its own; `delay_ms_max` bounds how late an event may come."""
+    """An interest with a name of its own.
+
+    `delay_ms_max` bounds how late an event may come, and `bandwidth`, in bytes per second, what its node spends on
+    receiving events and passing them on for others.
+    """
 
     id: str
     filter: Filter
     subscriber: str = ""
     delay_ms_max: float | None = None
+    bandwidth: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
@@ -33,15 +38,15 @@ class Subscription:
             raise SubscriptionError(
                 f"subscription {shown(self.id)}: subscriber must be a string, not {shown(self.subscriber)}"
             )
-        delay = self.delay_ms_max
-        if delay is not None and (
-            isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 < delay < float("inf")
-        ):
-            raise SubscriptionError(f"subscription {shown(self.id)}: delay_ms_max must be positive, not {shown(delay)}")
+        for name, bound in (("delay_ms_max", self.delay_ms_max), ("bandwidth", self.bandwidth)):
+            if bound is not None and (
+                isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 < bound < float("inf")
+            ):
+                raise SubscriptionError(f"subscription {shown(self.id)}: {name} must be positive, not {shown(bound)}")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Subscription:
-        """Reads {"id": …, "filter": …[, "dialect", "subscriber", "delay_ms_max"]}."""
+        """Reads {"id": …, "filter": …[, "dialect", "subscriber", "delay_ms_max", "bandwidth"]}."""
         return cls.from_fields(decode_object(text, "a subscription", SubscriptionError))
 
     @classmethod
@@ -65,6 +70,7 @@ class Subscription:
             Filter.parse(text, dialect or "sql"),
             subscriber or "",
             fields.get("delay_ms_max"),
+            fields.get("bandwidth"),
         )
 
 

@@ -389,6 +389,18 @@ class InferRoute(Effect, frozen=True, gc=False):
     peer: NodeId
 
 
+class ExpectDelay(Effect, frozen=True, gc=False):
+    """Reports how late events will come to subscriptions that have a bound, for schemes that know.
+
+    `reach_ms` is over the links there are, and infinite where some are missing; `direct_ms` is the delay to the
+    farthest publisher itself, below which nobody can get. A runtime reports both beside what it measures.
+    """
+
+    subscriptions: Sequence[str]
+    reach_ms: float
+    direct_ms: float
+
+
 class Spent(Effect, frozen=True, gc=False):
     """Accounts for work: how many routing tables were matched with an event, and how many keys looked up.
 

@@ -25,6 +25,7 @@ from siftcast.overlays.contract import (
     DelayMeasured,
     Deliver,
     Effect,
+    ExpectDelay,
     InferRoute,
     Leave,
     LeaveRequested,
@@ -255,6 +256,8 @@ class Loopback:
             case InferRoute(peer):
                 self._check(node, peer, "InferRoute")
                 self._say(node, RouteInferred(peer, (), "unavailable"))
+            case ExpectDelay():
+                pass  # nobody is there to be told
             case _:
                 raise AssertionError(f"node {node} wants {effect}, which a loopback cannot do")
 

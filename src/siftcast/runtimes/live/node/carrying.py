@@ -27,6 +27,7 @@ from siftcast.overlays.contract import (
     Deliver,
     Effect,
     Effects,
+    ExpectDelay,
     InferRoute,
     Leave,
     MeasureDelay,
@@ -129,6 +130,8 @@ class Carrier:
                 self._leave(effect.reason)
             case InferRoute(peer):  # sockets do not tell their way
                 self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
+            case ExpectDelay():
+                pass
             case Refuse(request, reason):
                 if self._durable is None or not self._durable.answer(request, reason):
                     self._log.info("refused", request=request, reason=reason)
