@@ -45,5 +45,6 @@ STUDIES = {
     "clustering": _study("clustering", "Subscription clustering", "2", ("C", 8)),
     "rendezvous": _study("rendezvous", "Layers and the rendezvous ring", "1", ("R", 7)),
     "homed": _study("homed", "HOMED", "2", ("H", 6)),
+    "qos": _study("qos", "Subscriber-defined QoS", "1", ("Q", 11)),
 }
 """Papers by name; loaded when asked for, as they import what draws figures."""

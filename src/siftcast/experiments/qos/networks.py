@@ -1,4 +1,4 @@
-"""Overlays of the thesis run round by round: construction, churn, and what bandwidth and degree allow (Q4 to Q8, Q11)."""
+"""Overlays of the thesis, round by round: construction, churn, and what bandwidth and degree allow (Q4 to Q8, Q11)."""
 
 from __future__ import annotations
 

@@ -57,6 +57,8 @@ def measure_properties(
     ]
     return found | {
         "rounds_notified": notified,
+        "real": real_delays,
+        "wildcards": wildcards,
         "calm": calm == _CALM_ROUNDS,
         "links": len(links),
         "tighter_children": sum(child.bound < parent.bound for parent, child in links),
@@ -78,9 +80,7 @@ def _children_max(overlay: Overlay) -> int:
 
 def draw_events(workload: str, events: int, seed: int, *, move_every: int = 0) -> list[Cube]:
     """The cells of events over two attributes."""
-    made = generate(
-        WORKLOADS[workload], events=events, subscriptions=1, seed=seed, attributes=2, move_every=move_every
-    )
+    made = generate(WORKLOADS[workload], events=events, subscriptions=1, seed=seed, attributes=2, move_every=move_every)
     columns = [made.events.column(name).to_pylist() for name in ("a1", "a2")]
     space = grid(2)
     return [space.of_event({"a1": one, "a2": two}).cube for one, two in zip(*columns, strict=True)]

@@ -58,7 +58,7 @@ FULL: Configuration = {
     "properties": {"peers": 150, "rounds": 400, "events": 400},
     "churn": {"peers": 1_000, "rounds": 60},
     "shock": {"peers": 1_000, "rounds": 60},
-    "pieces": {"peers": 400, "rounds": 150},
+    "pieces": {"peers": 300, "rounds": 150},
     "constraints": {"peers": 500, "rounds": 150},
     "bandwidth": {"peers": 300, "rounds": 150, "events": 400, "move_every": 50},
     "printed": {"peers": 250, "rounds": 150},

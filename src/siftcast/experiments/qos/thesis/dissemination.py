@@ -51,9 +51,7 @@ def disseminate(overlay: Overlay, event: Cube, publisher: int, *, by_expression:
         from_child = any(covers(cube, event) for cube in below) if by_expression else bool(below)
         if from_child:
             _meet_publisher(overlay, peer, event, publisher, found)
-        parents = {
-            want.parent for cube, want in peer.wants.items() if want.parent is not None and covers(cube, event)
-        }
+        parents = {want.parent for cube, want in peer.wants.items() if want.parent is not None and covers(cube, event)}
         if from_child or source == sender:
             queue += [(parent, id, delay) for parent in parents if parent is not None]
         if from_child or source in parents or source == sender:

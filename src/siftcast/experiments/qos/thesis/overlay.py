@@ -306,10 +306,9 @@ class Overlay:
                 continue
             if tighter_only and (other.bound >= peer.bound if strictly else not self.accepts(other, peer)):
                 continue
+            key: tuple[float, ...] = (-other.volume, float(id))
             if tighter_only:
                 key = (id not in supplying, other.bound >= peer.bound, float(self._rng.random()))
-            else:
-                key = (-other.volume, float(id))
             if best is None or key < best_key:
                 best, best_key = other, key
         return best

@@ -6,6 +6,7 @@ and what supplies it: a parent that wants at least as much, or the publishers of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from siftcast.space.dz.cubes import Cube, volume
@@ -71,6 +72,6 @@ class Publisher:
     children: dict[int, set[Cube]] = field(default_factory=dict)
 
 
-def volume_of(cubes: object) -> float:
+def volume_of(cubes: Iterable[Cube]) -> float:
     """The share of the space that disjoint expressions hold."""
-    return sum(volume(fixed) for _, fixed in cubes) / WHOLE  # type: ignore[attr-defined]
+    return sum(volume(fixed) for _, fixed in cubes) / WHOLE

@@ -44,9 +44,7 @@ def draw_subscribers(
     first: int = 0,
 ) -> list[Subscriber]:
     """Subscribers with bounds drawn from a range of hops, both ends included."""
-    made = generate(
-        WORKLOADS[workload], events=0, subscriptions=peers, seed=seed, attributes=len(space.axes)
-    )
+    made = generate(WORKLOADS[workload], events=0, subscriptions=peers, seed=seed, attributes=len(space.axes))
     rng = np.random.default_rng([seed, peers, 7])
     hops = rng.integers(bounds[0], bounds[1], peers, endpoint=True).tolist()
     filters = made.subscriptions.column("filter").to_pylist()
