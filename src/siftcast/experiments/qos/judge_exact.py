@@ -149,7 +149,7 @@ def judge_bandwidth(table: Table) -> list[Verdict]:
             f"{100 * total['coarse'] / rounds:.0f} % of the peers took something on in the mean round; "
             f"{total['refined']:,} times one refined, and let go {total['let_go']:,} wants of children. In "
             f"{100 * total['bare'] / rounds:.1f} % a peer's own subscription alone exceeded its bandwidth, "
-            "where hot spots had moved into it: that is never refined. Between a change of rates and the count at the end "
-            "of the same round, rates exceed bandwidths.",
+            "where hot spots had moved into it: that is never refined. Between a change of rates and the count at the "
+            "end of the same round, rates exceed bandwidths.",
         )
     ]
