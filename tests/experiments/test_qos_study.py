@@ -22,7 +22,7 @@ from siftcast.experiments.qos.thesis.dissemination import disseminate
 from siftcast.experiments.qos.thesis.overlay import Overlay
 from siftcast.experiments.qos.thesis.peers import Subscriber, volume_of
 from siftcast.experiments.qos.thesis.rounds import Rounds, may_take_share
-from siftcast.experiments.qos.thesis.rules import Acceptance, CycleCheck, Rules
+from siftcast.experiments.qos.thesis.rules import Acceptance, Choice, CycleCheck, Order, Rules
 from siftcast.experiments.qos.thesis.views import CoverIndex, prefixes
 from siftcast.experiments.qos.thesis.world import adverts, grid
 from siftcast.experiments.table import Table
@@ -82,7 +82,9 @@ def test_read_as_a_number_the_lower_delay_requirement_keeps_those_who_can_wait()
         assert set(overlay.peers[1].children) == {kept}
 
 
-@pytest.mark.parametrize(("check", "is_found"), [(CycleCheck.NONE, False), (CycleCheck.EQUAL, True)])
+@pytest.mark.parametrize(
+    ("check", "is_found"), [(CycleCheck.NONE, False), (CycleCheck.LINE_41, False), (CycleCheck.EQUAL, True)]
+)
 def test_a_circle_of_equal_peers_is_found_by_a_search_only(check, is_found):
     overlay = overlay_of((1, 5, "01"), (2, 5, "01"), (3, 5, "01"), rules=Rules(cycles=check))
     for child, parent in ((1, 2), (2, 3), (3, 1)):
@@ -98,6 +100,23 @@ def test_with_real_delays_circles_have_different_bounds_which_the_printed_search
     overlay.connect(overlay.peers[2], overlay.peers[1], cube("01"))
     overlay.connect(overlay.peers[1], overlay.peers[2], cube("01"))
     assert circles(overlay) == (0 if is_found else 2)
+
+
+@pytest.mark.parametrize(("order", "notified"), [(Order.ASKED, 0), (Order.WHOLE, 1)])
+def test_publishers_that_compare_by_what_they_are_asked_keep_different_peers_and_nobody_gets_all(order, notified):
+    overlay = overlay_of(
+        (1, 4, "000", "0100"), (2, 5, "0010", "011"), degree=1, publishers=4, rules=Rules(order=order, view=1.0)
+    )
+    run = Rounds(overlay, grid(1), np.random.default_rng(1), may_take=may_take_share(0.0))
+    assert [run.run().notified for _ in range(6)][-1] == notified
+
+
+def test_parents_chosen_whatever_their_bounds_leave_many_without_their_events_in_time():
+    def notified(choice):
+        run = made("WL1", 250, 1, bounds=(3, 8), rules=Rules(choice=choice))
+        return run_until_notified(run, 80)[0][-1].notified
+
+    assert notified(Choice.COARSEST) < 0.7 * notified(Choice.TIGHTER)
 
 
 def test_a_peer_that_coarsens_lets_nothing_overlap_and_its_children_stay():

@@ -24,6 +24,7 @@ BOUNDS = (6, 9)
 RULES = {
     "as repaired": Rules(),
     "no search for cycles": Rules(cycles=CycleCheck.NONE),
+    "line 41 as printed": Rules(cycles=CycleCheck.LINE_41),
     "equal bounds only, with section 2.7": Rules(acceptance=Acceptance.EXPERIENCED),
     "repaired search, with section 2.7": Rules(acceptance=Acceptance.EXPERIENCED, cycles=CycleCheck.REPAIRED),
     "parents whatever their bounds": Rules(choice=Choice.COARSEST),

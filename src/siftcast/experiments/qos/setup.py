@@ -39,6 +39,7 @@ THETAS = (8, 32, 128, 256)
 PITFALLS = (
     "as repaired",
     "no search for cycles",
+    "line 41 as printed",
     "equal bounds only, with section 2.7",
     "repaired search, with section 2.7",
     "parents whatever their bounds",
@@ -65,19 +66,19 @@ FULL: Configuration = {
     "users": {"peers": 500, "seconds": 60},
 }
 QUICK: Configuration = {
-    "seeds_max": 2,
-    "sizes": ((250, 2), (500, 2)),
-    "fixed_sizes": (100, 250),
+    "seeds_max": 1,
+    "sizes": ((120, 1), (250, 1)),
+    "fixed_sizes": (60, 120),
     "rounds": 250,
-    "boxes": 400,
-    "properties": {"peers": 60, "rounds": 250, "events": 100},
-    "churn": {"peers": 150, "rounds": 20},
-    "shock": {"peers": 150, "rounds": 60},
-    "pieces": {"peers": 60, "rounds": 100},
-    "constraints": {"peers": 120, "rounds": 60},
+    "boxes": 200,
+    "properties": {"peers": 40, "rounds": 300, "events": 60},
+    "churn": {"peers": 100, "rounds": 12},
+    "shock": {"peers": 100, "rounds": 60},
+    "pieces": {"peers": 40, "rounds": 60},
+    "constraints": {"peers": 100, "rounds": 30},
     "bandwidth": {"peers": 60, "rounds": 60, "events": 100, "move_every": 20},
-    "printed": {"peers": 100, "rounds": 80},
-    "users": {"peers": 60, "seconds": 30},
+    "printed": {"peers": 100, "rounds": 40},
+    "users": {"peers": 40, "seconds": 15},
 }
 
 

@@ -224,7 +224,7 @@ class Overlay:
         """Lines 34 to 42: whether a search through equal children comes back to the peer."""
         if cube != through:
             return False
-        by_bound = self.rules.cycles is CycleCheck.EQUAL
+        by_bound = self.rules.cycles is not CycleCheck.REPAIRED
         if by_bound and peer.bound != parent.bound:
             return False
         asked, seen = [peer.id], {peer.id}
@@ -236,7 +236,7 @@ class Overlay:
                 self.sent["DETECTCYCLE"] += 1
                 if child == peer.id:
                     return True
-                if child not in seen:
+                if child not in seen and self.rules.cycles is not CycleCheck.LINE_41:
                     seen.add(child)
                     asked.append(child)
         return False

@@ -31,7 +31,8 @@ class CycleCheck(Enum):
     """Whom a search for cycles goes to."""
 
     NONE = "nobody"
-    EQUAL = "children with equal expressions and equal bounds, as printed"
+    LINE_41 = "the children of whoever sent it, as line 41 is printed: nobody beyond the first"
+    EQUAL = "children with equal expressions and equal bounds"
     REPAIRED = "children with equal expressions, whatever their bounds"
 
 
