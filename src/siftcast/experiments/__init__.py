@@ -46,5 +46,6 @@ STUDIES = {
     "rendezvous": _study("rendezvous", "Layers and the rendezvous ring", "1", ("R", 7)),
     "homed": _study("homed", "HOMED", "2", ("H", 6)),
     "qos": _study("qos", "Subscriber-defined QoS", "1", ("Q", 11)),
+    "underlay": _study("underlay", "Underlay awareness", "1", ("U", 13)),
 }
 """Papers by name; loaded when asked for, as they import what draws figures."""

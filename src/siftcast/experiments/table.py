@@ -26,6 +26,14 @@ class Table:
             and all(outcome.configuration.get(name) == value for name, value in asked.items())
         ]
 
+    def pairs(self, part: str) -> list[tuple[Mapping[str, Any], Result]]:
+        """The configurations of a part and their results."""
+        return [
+            (outcome.configuration, outcome.result)
+            for outcome in self._outcomes
+            if outcome.configuration["part"] == part
+        ]
+
     def settings(self, part: str, name: str) -> list[Any]:
         """The values that a setting takes in a part, ascending."""
         found = {outcome.configuration[name] for outcome in self._outcomes if outcome.configuration["part"] == part}

@@ -14,6 +14,7 @@ import numpy as np
 from siftcast.model.errors import UnderlayError
 from siftcast.underlay.balanced_tree import BalancedTree
 from siftcast.underlay.brite import read_brite
+from siftcast.underlay.hierarchy import Hierarchy
 from siftcast.underlay.latency_matrix import read_latency_matrix
 from siftcast.underlay.measured import MeasuredUnderlay
 from siftcast.underlay.network import Network
@@ -23,12 +24,13 @@ from siftcast.underlay.topology_zoo import read_topology_zoo
 from siftcast.underlay.transit_stub import TransitStub
 from siftcast.underlay.waxman import Waxman
 
-GeneratorName = Literal["transit-stub", "waxman", "balanced-tree"]
+GeneratorName = Literal["transit-stub", "waxman", "hierarchy", "balanced-tree"]
 FormatName = Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix"]
 
-GENERATORS: Mapping[str, type[TransitStub | Waxman | BalancedTree]] = {
+GENERATORS: Mapping[str, type[TransitStub | Waxman | Hierarchy | BalancedTree]] = {
     "transit-stub": TransitStub,
     "waxman": Waxman,
+    "hierarchy": Hierarchy,
     "balanced-tree": BalancedTree,
 }
 FORMATS: Mapping[str, Callable[..., Network | MeasuredUnderlay]] = {

@@ -1,0 +1,204 @@
+"""Runs one configuration of the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from siftcast.experiments.underlay.changing import measure_changing
+from siftcast.experiments.underlay.core_discovery import Rule, discover
+from siftcast.experiments.underlay.cores import STRATEGIES, select
+from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options
+from siftcast.experiments.underlay.interests import Interests
+from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
+from siftcast.experiments.underlay.quality import measure, nearest_links
+from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, messages
+from siftcast.experiments.underlay.setup import CORES, degree_of
+from siftcast.experiments.underlay.world import World
+
+Found = dict[str, Any]
+_STEPS = 10
+
+
+def run(configuration: dict[str, Any]) -> Found:
+    """The entry of the sweep."""
+    asked = dict(configuration)
+    return PARTS[asked.pop("part")](**asked)
+
+
+def measure_targets(ground: str, peers: int, targets: int, routers: int, seed: int) -> Found:
+    """U1: which part of the underlay each choice of targets shows."""
+    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 1])
+    kinds = ("nearest", "landmarks", "farthest")
+    return {kind: links_discovered(world, chosen_targets(world, kind, targets, rng)) for kind in kinds}
+
+
+def options_of(heuristic: str, degree: int | None, targets: int, selectivity: float) -> Options:
+    """What the names of the study stand for; DOnly takes the targets of DWorst without placing anybody."""
+    if heuristic == "DOnly":
+        return Options(Heuristic.WORST, degree, targets, selectivity=selectivity, places=False)
+    return Options(Heuristic[heuristic], degree, targets, selectivity=selectivity)
+
+
+def measure_overlay(
+    ground: str, heuristic: str, peers: int, degree: str, targets: int, selectivity: float, routers: int, seed: int
+) -> Found:
+    """U2, U3, U4, U11, U12: an overlay that all peers have joined; with DWorst also the baseline that knows delays."""
+    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 2])
+    overlay = Discovery(world, options_of(heuristic, degree_of(degree, peers), targets, selectivity), rng).build()
+    found: Found = asdict(measure(world, overlay.links()))
+    found |= {
+        "inferences": overlay.inferences / peers,
+        "inferred": overlay.inferences / (peers * (peers - 1) / 2),
+        "joins": overlay.joins / peers,
+        "steps": overlay.steps / peers,
+        "rejoins": overlay.rejoins,
+    }
+    if heuristic == "WORST":
+        found["nearest"] = asdict(measure(world, nearest_links(world, targets, rng)))
+        found["uncut"] = measure(world, _without_distant(overlay)).cut
+    return found
+
+
+def _without_distant(overlay: Discovery) -> set[tuple[int, int]]:
+    return {(min(one, other), max(one, other)) for one, each in enumerate(overlay.near) for other in each}
+
+
+def measure_last_miles(last_mile: str, peers: int, routers: int, seed: int) -> Found:
+    """U3: the two readings of the last mile, without a degree limit."""
+    world, rng = (
+        World.draw("waxman", peers, seed, last_mile=last_mile, routers=routers),
+        np.random.default_rng([seed, 3]),
+    )
+    return asdict(measure(world, Discovery(world, options_of("WORST", None, 10, 0.1), rng).build().links()))
+
+
+def measure_anonymous(ground: str, share: float, merged: bool, peers: int, routers: int, seed: int) -> Found:
+    """Routers that do not answer: taken for new ones each time, or merged by position."""
+    world = World.draw(ground, peers, seed, anonymous=share, routers=routers)
+    options = Options(Heuristic.NEAREST, None, merges_anonymous=merged)
+    return asdict(measure(world, Discovery(world, options, np.random.default_rng([seed, 4])).build().links()))
+
+
+def measure_churn(ground: str, peers: int, share: float, walks: float, routers: int, seed: int) -> Found:
+    """U5: in each of ten steps a share of the peers is replaced, and a share of those there walk again."""
+    replaced = round(share * peers)
+    world = World.draw(ground, peers + _STEPS * replaced, seed, routers=routers)
+    rng = np.random.default_rng([seed, 5])
+    overlay = Discovery(world, options_of("WORST", None, 10, 0.1), rng)
+    for peer in range(peers):
+        overlay.join(peer)
+    before = measure(world, overlay.links(), overlay.present)
+    for step in range(_STEPS):
+        for peer in rng.choice(list(overlay.present), replaced, replace=False).tolist():
+            overlay.leave(peer)
+        for peer in range(peers + step * replaced, peers + (step + 1) * replaced):
+            overlay.join(peer)
+        for peer in rng.choice(list(overlay.present), round(walks * peers), replace=False).tolist():
+            overlay.walk(peer)
+    after = measure(world, overlay.links(), overlay.present)
+    return {
+        "rdp_before": before.rdp,
+        "rdp_after": after.rdp,
+        "stress_before": before.stress,
+        "stress_after": after.stress,
+    }
+
+
+def measure_routing(
+    ground: str,
+    peers: int,
+    degree: str,
+    workload: str,
+    beta: float,
+    events: int,
+    sampled: int,
+    routers: int,
+    seed: int,
+) -> Found:
+    """U6, U7, U9, U13: what events cost over core trees, beside MST and OPT."""
+    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 6])
+    overlay = Discovery(world, options_of("WORST", degree_of(degree, peers), 10, 0.1), rng).build()
+    interests = Interests(workload, peers, events, seed)
+    paths = Ground(overlay, interests, beta)
+    demand = interests.demand()
+    direct = float(world.delays_ms.sum())
+    optimal = paths.shortest_ways()
+    base = float((optimal.delays_ms * demand).sum())
+
+    def costs(ways: Ways, control: int) -> Found:
+        crossed, deliveries = messages(ways, interests, sampled)
+        # Every subscription goes to all peers, over each link once.
+        traffic = control + peers * (peers - 1) + crossed * events / sampled
+        return {
+            "cost": float((ways.delays_ms * demand).sum()) / base,
+            "rdp": float(ways.delays_ms.sum()) / direct,
+            "messages": crossed / max(1, deliveries),
+            "efficiency": traffic / max(1.0, deliveries * events / sampled),
+        }
+
+    found: Found = {"MST": costs(paths.spanning_ways(), 2 * len(paths.links))}
+    for strategy in STRATEGIES:
+        scores = paths.scores(strategy, rng)
+        for count in CORES:
+            flood = discover(paths.near_weights, paths.near_delays, select(scores, count))
+            control = flood.messages + flood.joins + 2 * (peers - 1)
+            for joined in (ONE_TREE, ALL_PAIRS):
+                found[f"{strategy} {count} {joined}"] = costs(paths.core_ways(scores, count, joined), control)
+    return found
+
+
+def measure_algorithm_8(peers: int, routers: int, seed: int) -> Found:
+    """Algorithm 8 under each reading, beside the shortest paths."""
+    world, rng = World.draw("waxman", peers, seed, routers=routers), np.random.default_rng([seed, 7])
+    overlay = Discovery(world, options_of("WORST", degree_of("LG1", peers), 10, 0.1), rng).build()
+    paths = Ground(overlay, Interests("WL2", peers, 300, seed), 1.0)
+    cores = select(paths.scores("SPotent", rng), 4)
+    truth = paths.core_weights(cores)
+    found: Found = {"peers": peers}
+    for rule in Rule:
+        flood = discover(paths.near_weights, paths.near_delays, cores, rule)
+        best = truth.min(axis=0)
+        right = sum(
+            flood.relays.get(peer) is not None
+            and abs(truth[cores.index(flood.relays[peer]), peer] - best[peer]) < 1e-6
+            and abs(flood.weights[flood.relays[peer]][peer] - best[peer]) < 1e-6
+            for peer in range(peers)
+        )
+        found[rule.name] = {
+            "joined": len(flood.relays) - len(cores),
+            "right": right,
+            "circles": flood.circles(),
+            "messages": flood.messages,
+            "cores_joined": sum(cores[0] in flood.weights and core in flood.parents[cores[0]] for core in cores[1:]),
+        }
+    pruned = discover(paths.near_weights, paths.near_delays, cores, prunes_root=True)
+    found["cores_joined_pruned"] = sum(core in pruned.parents[cores[0]] for core in cores[1:])
+    found["other_cores"] = len(cores) - 1
+    return found
+
+
+def measure_landmarks(ground: str, peers: int, landmarks: int, routers: int, seed: int) -> Found:
+    """U8: children beside one that lies before them."""
+    world = World.draw(ground, peers, seed, routers=routers)
+    found: Found = {"placed": landmarks * (peers - 1)}
+    for name, adopts_all in (("repaired", True), ("printed", False)):
+        trees = plant(world, landmarks, np.random.default_rng([seed, 8]), adopts_all=adopts_all)
+        found[name] = sum(tree.misplaced() for tree in trees)
+    return found
+
+
+PARTS: dict[str, Callable[..., Found]] = {
+    "targets": measure_targets,
+    "overlays": measure_overlay,
+    "last miles": measure_last_miles,
+    "anonymous": measure_anonymous,
+    "churn": measure_churn,
+    "routing": measure_routing,
+    "algorithm 8": measure_algorithm_8,
+    "landmarks": measure_landmarks,
+    "changing": measure_changing,
+}

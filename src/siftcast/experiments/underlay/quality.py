@@ -1,0 +1,95 @@
+"""How good an overlay is: the delay it adds, the links it loads, and the part of the underlay it has found (4.2, 4.6.2).
+
+    RDP       delay between two peers over the overlay beside that of their direct route; the ratio of the sums over
+              all pairs, or the mean of the ratios
+    stress    physical links crossed over the overlay beside those crossed directly, summed over all pairs
+
+An overlay path pays the last miles of each peer in between twice; `rdp_routers` leaves those out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from siftcast.experiments.underlay.world import World
+
+Floats = npt.NDArray[np.float64]
+Links = Iterable[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measures of one overlay; `cut` is the share of pairs that it does not connect."""
+
+    rdp: float
+    rdp_mean: float
+    rdp_routers: float
+    stress: float
+    cut: float
+    discovered: float
+    links: int
+
+
+def graph_of(world: World, links: Links, weights: Floats) -> csr_array:
+    """Links between peers with a weight each."""
+    pairs = np.array(sorted(links), dtype=np.int64).reshape(-1, 2)
+    found = np.maximum(weights[pairs[:, 0], pairs[:, 1]], 1e-9)
+    return csr_array((found, (pairs[:, 0], pairs[:, 1])), shape=(world.peers, world.peers))
+
+
+def measure(world: World, links: Links, present: Iterable[int] | None = None) -> Quality:
+    """What becomes of messages between all pairs of peers."""
+    links = set(links)
+    chosen = np.array(sorted(range(world.peers) if present is None else present), dtype=np.int64)
+    delays = world.delays_ms
+    over, before = dijkstra(graph_of(world, links, delays), directed=False, indices=chosen, return_predecessors=True)
+    direct, ways = delays[np.ix_(chosen, chosen)], over[:, chosen]
+    reached = np.isfinite(ways) & (direct > 0)
+    ratios = ways[reached] / direct[reached]
+    bare = dijkstra(graph_of(world, links, world.router_ms), directed=False, indices=chosen)[:, chosen]
+    ends = direct - world.router_ms[np.ix_(chosen, chosen)]
+    crossed = _hops_over(world, over, before, chosen)[reached].sum()
+    found: set[tuple[int, int]] = set()
+    for one, other in links:
+        found |= world.links_of(one, other)
+    total = len(chosen) * (len(chosen) - 1)
+    return Quality(
+        rdp=float(ways[reached].sum() / direct[reached].sum()),
+        rdp_mean=float(ratios.mean()),
+        rdp_routers=float((bare + ends)[reached].sum() / direct[reached].sum()),
+        stress=float(crossed / world.hops[np.ix_(chosen, chosen)][reached].sum()),
+        cut=1.0 - float(np.isfinite(ways).sum() - len(chosen)) / total if total else 0.0,
+        discovered=len(found & world.links_between_all) / max(1, len(world.links_between_all)),
+        links=len(links),
+    )
+
+
+def _hops_over(world: World, over: Floats, before: npt.NDArray[np.int32], chosen: npt.NDArray[np.int64]) -> Floats:
+    """Physical links on each overlay path."""
+    hops = world.hops
+    found = np.zeros_like(over)
+    for row in range(len(chosen)):
+        counts, previous = found[row], before[row]
+        for peer in np.argsort(over[row], kind="stable").tolist():
+            above = int(previous[peer])
+            if above >= 0:
+                counts[peer] = counts[above] + hops[above, peer]
+    return found[:, chosen]
+
+
+def nearest_links(world: World, count: int, rng: np.random.Generator, *, distant: bool = True) -> set[tuple[int, int]]:
+    """The baseline that knows all delays: each peer's nearest ones, and a link to one drawn at random."""
+    order = np.argsort(world.delays_ms + np.diag(np.full(world.peers, np.inf)), axis=1, kind="stable")[:, :count]
+    found = {(min(one, other), max(one, other)) for one, row in enumerate(order.tolist()) for other in row}
+    if distant:
+        for one in range(world.peers):
+            other = int(rng.integers(world.peers))
+            if other != one:
+                found.add((min(one, other), max(one, other)))
+    return found

@@ -1,0 +1,180 @@
+"""Trees over the discovery overlay that events take (section 4.5), and what they cost.
+
+    core tree     p ─▶ its core ─▶ the other's core ─▶ q; cores joined by the shortest paths of the first one (`ONE_TREE`)
+                  or by those between any two (`ALL_PAIRS`)
+    MST           the tree of least delay
+    OPT           from each publisher on shortest paths
+
+The cost of section 4.2, Σ Υ(i, j)·d(i, j), counts a link once for each subscriber behind it: it is the sum of the path
+delays of all deliveries. Messages that are merged on a link are `messages`, which that cost hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
+
+from siftcast.experiments.underlay.cores import (
+    nearest_votes,
+    path_counts,
+    path_sums,
+    potentials,
+    select,
+)
+from siftcast.experiments.underlay.discovery import Discovery
+from siftcast.experiments.underlay.interests import Interests
+from siftcast.experiments.underlay.quality import graph_of
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Befores = npt.NDArray[np.int32]
+ONE_TREE, ALL_PAIRS = "one tree", "all pairs"
+
+
+Link = tuple[int, int]
+
+
+class Ways:
+    """Between any two peers the delay and the links, on shortest paths in some graph."""
+
+    def __init__(self, graph: csr_array) -> None:
+        self.delays_ms: Floats
+        self.delays_ms, self._before = dijkstra(graph, directed=False, return_predecessors=True)
+
+    def links(self, source: int, target: int) -> Iterator[Link]:
+        """The links on the way, the last one first."""
+        yield from _back(self._before[source], target)
+
+
+class CoreWays(Ways):
+    """The same through cores: within a cell over its tree, between cells from core to core."""
+
+    def __init__(self, forest: csr_array, cores: list[int], relay: Integers, between: Floats, joined: Befores) -> None:
+        super().__init__(forest)
+        self._cores, self._relay, self._joined = cores, relay, joined
+        self._own = np.array([cores[each] for each in relay])
+        up = self.delays_ms[np.arange(len(relay)), self._own]
+        across = up[:, None] + between[relay][:, self._own] + up[None, :]
+        self._is_inside = np.isfinite(self.delays_ms)
+        self.delays_ms = np.where(self._is_inside, self.delays_ms, across)
+
+    def links(self, source: int, target: int) -> Iterator[Link]:
+        if self._is_inside[source, target]:
+            yield from super().links(source, target)
+            return
+        yield from _back(self._before[self._own[target]], target)
+        yield from _back(self._joined[self._relay[source]], int(self._own[target]))
+        yield from _back(self._before[self._own[source]], source)
+
+
+def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
+    while (above := int(before[target])) >= 0:
+        yield (above, target) if above < target else (target, above)
+        target = above
+
+
+class Ground:
+    """A discovery overlay with weights on its links: delay, and β times the dissimilarity of interests."""
+
+    def __init__(self, overlay: Discovery, interests: Interests, beta: float) -> None:
+        world = overlay.world
+        self.peers = world.peers
+        self.links = overlay.links()
+        self.interests = interests
+        delays = world.delays_ms
+        mean = float(np.mean([delays[one, other] for one, other in self.links]))
+        self.near_delays: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
+        self.near_weights: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
+        self.near_unlike: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
+        weights = np.zeros_like(delays)
+        for one, other in self.links:
+            unlike = 1.0 - interests.similarity(one, other)
+            weight = float(delays[one, other]) + beta * mean * unlike
+            weights[one, other] = weights[other, one] = weight
+            for a, b in ((one, other), (other, one)):
+                self.near_delays[a][b] = float(delays[one, other])
+                self.near_weights[a][b] = weight
+                self.near_unlike[a][b] = unlike
+        self.by_delay = graph_of(world, self.links, delays)
+        self.by_weight = graph_of(world, self.links, weights)
+
+    def scores(self, strategy: str, rng: np.random.Generator) -> Floats:
+        """How fit each peer is as a core, by one of the strategies."""
+        match strategy:
+            case "SPath":
+                return -path_sums(self.by_weight)
+            case "MaxPath":
+                return path_counts(self.by_weight)
+            case "CNeigh":
+                return nearest_votes(self.near_weights, self.peers)
+            case "SPotent":
+                return potentials(self.near_weights, self.near_delays, self.peers)
+            case "SPotent, literal":
+                return potentials(self.near_weights, self.near_delays, self.peers, normalised=False)
+            case "Sim":
+                return nearest_votes(self.near_unlike, self.peers)
+            case _:
+                return rng.random(self.peers)
+
+    # -- ways ------------------------------------------------------------------------------------------------
+
+    def core_ways(self, scores: Floats, count: int, joined: str) -> Ways:
+        """Through the cores with the highest scores."""
+        cores = select(scores, count)
+        weights, before = dijkstra(self.by_weight, directed=False, indices=cores, return_predecessors=True)
+        relay = np.argmin(weights, axis=0)
+        relay[cores] = np.arange(count)
+        own = set(cores)
+        cells = [(peer, int(before[relay[peer], peer])) for peer in range(self.peers) if peer not in own]
+        if joined == ONE_TREE:
+            root = self._delays_on([(peer, int(up)) for peer, up in enumerate(before[0]) if up >= 0])
+            between, before = dijkstra(root, directed=False, indices=cores, return_predecessors=True)
+        else:
+            between = self._along(weights, before)
+        return CoreWays(self._delays_on(cells), cores, relay, between, before)
+
+    def core_weights(self, cores: list[int]) -> Floats:
+        """The least weight from each of some cores to each peer."""
+        found: Floats = dijkstra(self.by_weight, directed=False, indices=cores)
+        return found
+
+    def _along(self, weights: Floats, before: Befores) -> Floats:
+        """Delays of the paths of least weight from each core."""
+        found = np.zeros_like(weights)
+        for row, above in enumerate(before):
+            for peer in np.argsort(weights[row], kind="stable").tolist():
+                up = int(above[peer])
+                if up >= 0:
+                    found[row, peer] = found[row, up] + self.near_delays[up][peer]
+        return found
+
+    def spanning_ways(self) -> Ways:
+        """Over the tree of least delay."""
+        return Ways(minimum_spanning_tree(self.by_delay))
+
+    def shortest_ways(self) -> Ways:
+        """From each publisher on its own shortest paths."""
+        return Ways(self.by_delay)
+
+    def _delays_on(self, edges: list[Link]) -> csr_array:
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        found = np.array([self.near_delays[one][other] for one, other in edges])
+        return csr_array((np.maximum(found, 1e-9), (pairs[:, 0], pairs[:, 1])), shape=(self.peers, self.peers))
+
+
+def messages(ways: Ways, interests: Interests, events: int) -> tuple[int, int]:
+    """Links that the first events cross, each once per event, and how many deliveries they make."""
+    crossed = deliveries = 0
+    for row in range(events):
+        publisher = int(interests.publishers[row])
+        links: set[Link] = set()
+        for target in np.flatnonzero(interests.matches[row]).tolist():
+            if target != publisher:
+                deliveries += 1
+                links.update(ways.links(publisher, target))
+        crossed += len(links)
+    return crossed, deliveries
