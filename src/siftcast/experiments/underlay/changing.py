@@ -156,7 +156,7 @@ class ChangingTree:
 def measure_changing(ground: str, peers: int, share: float, events: int, rebuild: int, seed: int) -> Found:
     """U10: after every 100 events a share of the peers is replaced; after every `rebuild` the tree is made anew."""
     step = 100
-    replaced = round(share * peers)
+    replaced = max(1, round(share * peers)) if share else 0
     spare = replaced * (events // step)
     world = World.draw(ground, peers + spare, seed)
     rng = np.random.default_rng([seed, 10])

@@ -8,8 +8,8 @@ passes the message on with the weight of the next link added.
     repaired   t ≠ c; only a strict improvement of w(c) counts, and is passed on to all but the sender. Messages of the
                root core are never dropped, because all other cores must hear of it.
 
-Between the two stands the printed rule with t ≠ c (`Rule.OTHERS`): a peer that hears the second-best way last keeps that
-as its own, so parents form circles.
+Between the two stands the printed rule with t ≠ c (`Rule.OTHERS`): a peer that hears the second-best way last keeps
+that as its own, so parents form circles.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def potentials(weights: Near, delays: Near, peers: int, *, normalised: bool = Tr
 
 def select(scores: Floats, count: int) -> list[int]:
     """The peers of the highest scores, the best first; equal ones by number."""
-    return np.lexsort((np.arange(len(scores)), -scores))[:count].tolist()
+    order: list[int] = np.lexsort((np.arange(len(scores)), -scores))[:count].tolist()
+    return order
 
 
 def select_by_votes(votes: Floats, parents: Mapping[int, int], root: int, count: int, kept: int) -> list[int]:

@@ -206,9 +206,10 @@ class Discovery:
             self.joins += 1
             best: tuple[int, Route] | None = None
             for other, known in self.near[at].items():
-                if other not in seen and other != peer and is_before(known, route, merged=merged):
-                    if best is None or len(known) > len(best[1]):
-                        best = other, known
+                if other in seen or other == peer or (best is not None and len(known) <= len(best[1])):
+                    continue
+                if is_before(known, route, merged=merged):
+                    best = other, known
             if best is None:
                 break
             at, route = best[0], beyond(best[1], route)

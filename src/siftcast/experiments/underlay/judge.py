@@ -3,14 +3,14 @@
 U1    on transit-stub and multi-level grounds, the nearest targets show at least 8 points more of the underlay than
       landmarks do, with 10 and with 20 targets
 U2    DBest shows more than TarRand on transit-stub, without a degree limit and with log2 N
-U3    the best of the thesis's three heuristics comes to an RDP of 1.19 ± 0.15 on Waxman with the most peers and no degree
-      limit; DOnly has at least 15 % more RDP and 8 % more stress than DWorst
+U3    the best of the thesis's three heuristics comes to an RDP of 1.19 ± 0.15 on Waxman with the most peers and no
+      degree limit; DOnly has at least 15 % more RDP and 8 % more stress than DWorst
 U4    RDP is lower with the most peers than with the fewest, on Waxman, for each heuristic, and the share of all pairs
       that is inferred falls; nobody infers more than k_L + 1 routes in the mean
 U5    after ten steps RDP has grown at most 10 % with 2 % churn and 35 % with 12 %; at most 5 % if a fifth walk again
-U6    with one core SPath costs least in four of five seeds, in every cell; MST costs more than Rand in the mean; SPotent
-      at most 1.1 times MaxPath without degree limits; with 32 cores and all pairs, SPotent saves 47 ± 12 points against
-      MST and CNeigh 49 ± 12. Algorithm 8, repaired, finds the shortest paths everywhere (exact)
+U6    with one core SPath costs least in four of five seeds, in every cell; MST costs more than Rand in the mean;
+      SPotent at most 1.1 times MaxPath without degree limits; with 32 cores and all pairs, SPotent saves 47 ± 12
+      points against MST and CNeigh 49 ± 12. Algorithm 8, repaired, finds the shortest paths everywhere (exact)
 U7    all pairs: 32 cores cost less than one; one tree: eight cost more than one; MST has 50 to 110 % more RDP than
       CNeigh with 32 cores
 U8    no child stands beside one that lies before it; as printed some do

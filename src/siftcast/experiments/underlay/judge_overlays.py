@@ -81,7 +81,7 @@ def judge_heuristics(table: Table) -> list[Verdict]:
 
 def _middle(table: Table) -> int:
     """The size that most overlays have."""
-    sizes = [asked["peers"] for asked, _ in table.pairs("overlays")]
+    sizes: list[int] = [asked["peers"] for asked, _ in table.pairs("overlays")]
     return max(set(sizes), key=sizes.count)
 
 
@@ -246,7 +246,7 @@ def judge_selectivity(table: Table) -> list[Verdict]:
     for ground in (LAYERED, FLAT):
         shown[ground] = {}
         for what, part in (("targets", "k_L"), ("selectivity", "σ")):
-            settings = [value for value in table.settings("overlays", what)]
+            settings = table.settings("overlays", what)
             shown[ground][part] = [
                 100
                 * fmean(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import fmean
 
 from siftcast.experiments.claims import Verdict
@@ -23,10 +22,6 @@ _JUDGED_BETAS = (0.0, 1.0)
 
 def _cost(run: Result, strategy: str, cores: int, joined: str = ALL_PAIRS, what: str = "cost") -> float:
     return float(run[f"{strategy} {cores} {joined}"][what])
-
-
-def _mean(runs: list[Result], read: Callable[[Result], float]) -> float:
-    return fmean(read(run) for run in runs)
 
 
 def _cells(table: Table) -> dict[str, list[Result]]:
@@ -52,17 +47,14 @@ def judge_strategies(table: Table) -> list[Verdict]:
         / len(runs)
         for cell, runs in cells.items()
     }
-    one = {
-        each: fmean(_mean(runs, lambda run, each=each: _cost(run, each, 1)) for runs in cells.values())
-        for each in STRATEGIES
-    }
-    mst = fmean(_mean(runs, lambda run: float(run["MST"]["cost"])) for runs in cells.values())
+    one = {each: fmean(fmean(_cost(run, each, 1) for run in runs) for runs in cells.values()) for each in STRATEGIES}
+    mst = fmean(fmean(float(run["MST"]["cost"]) for run in runs) for runs in cells.values())
     free = [run for cell, runs in cells.items() if " NC " in cell for run in runs]
-    ratio = _mean(free, lambda run: _cost(run, "SPotent", 1) / _cost(run, "MaxPath", 1))
+    ratio = fmean(_cost(run, "SPotent", 1) / _cost(run, "MaxPath", 1) for run in free)
     most = CORES[-1]
     saved = {
         each: [
-            100 - 100 * _mean(runs, lambda run, each=each: _cost(run, each, most) / float(run["MST"]["cost"]))
+            100 - 100 * fmean(_cost(run, each, most) / float(run["MST"]["cost"]) for run in runs)
             for cell, runs in cells.items()
             if cell.startswith(FLAT) and "WL2" in cell
         ]
@@ -126,12 +118,12 @@ def judge_algorithm_8(table: Table) -> list[Verdict]:
             "every peer joins its nearest core on a shortest path, and all cores the root core",
             "exact",
             "as Dijkstra finds it",
-            f"repaired: {best['right']} of {peers} peers right, {best['circles']} in circles, {reached} of {cores} cores",
+            f"repaired: {best['right']} of {peers} right, {best['circles']} in circles, {reached} of {cores} cores",
             f"{len(runs)} runs",
             best["right"] == peers and best["circles"] == 0 and reached == cores and printed["joined"] == 0,
-            f"As printed nobody joins ({printed['joined']}); compared with other cores only, {others['right']} are right "
-            f"and {others['circles']} in circles, with {others['messages'] / best['messages']:.0f} times the messages. "
-            f"With messages of the root core dropped like others, {pruned} of {cores} cores hear of it.",
+            f"As printed nobody joins ({printed['joined']}); compared with other cores only, {others['right']} are "
+            f"right and {others['circles']} in circles, with {others['messages'] / best['messages']:.0f} times the "
+            f"messages. With messages of the root core dropped like others, {pruned} of {cores} cores hear of it.",
         )
     ]
 
@@ -144,7 +136,7 @@ def judge_cores(table: Table) -> list[Verdict]:
     least, some, most = CORES[0], 8, CORES[-1]
     runs = [run for each in cells.values() for run in each]
     pairs, tree = (
-        {each: [_mean(runs, lambda run, e=each, c=c, j=j: _cost(run, e, c, j)) for c in CORES] for each in OURS}
+        {each: [fmean(_cost(run, each, c, j) for run in runs) for c in CORES] for each in OURS}
         for j in (ALL_PAIRS, ONE_TREE)
     )
     falls = all(each[-1] < each[0] for each in pairs.values())
@@ -171,8 +163,8 @@ def judge_cores(table: Table) -> list[Verdict]:
             ),
             f"{', '.join(map(str, CORES))} cores",
             falls and rises,
-            f"Judged: {most} below {least} with all pairs ({'yes' if falls else 'no'}), {some} above {least} with one tree "
-            f"({'yes' if rises else 'no'}), for each strategy.",
+            f"Judged: {most} below {least} with all pairs ({'yes' if falls else 'no'}), {some} above {least} with one "
+            f"tree ({'yes' if rises else 'no'}), for each strategy.",
         ),
         Verdict(
             "U7 RDP",
@@ -193,14 +185,11 @@ def judge_control(table: Table) -> list[Verdict]:
         return []
     runs = [run for each in cells.values() for run in each]
     found = {
-        each: [
-            _mean(runs, lambda run, e=each, c=c: _cost(run, e, c, ONE_TREE, "efficiency"))
-            for c in (CORES[0], CORES[-1])
-        ]
+        each: [fmean(_cost(run, each, c, ONE_TREE, "efficiency") for run in runs) for c in (CORES[0], CORES[-1])]
         for each in OURS
     }
-    mst = _mean(runs, lambda run: float(run["MST"]["efficiency"]))
-    crossed = {each: _mean(runs, lambda run, e=each: _cost(run, e, 1, ONE_TREE, "messages")) for each in OURS}
+    mst = fmean(float(run["MST"]["efficiency"]) for run in runs)
+    crossed = {each: fmean(_cost(run, each, 1, ONE_TREE, "messages") for run in runs) for each in OURS}
     return [
         Verdict(
             "U9",
@@ -212,7 +201,7 @@ def judge_control(table: Table) -> list[Verdict]:
             all(other > one for one, other in found.values()) and mst > max(one for one, _ in found.values()),
             "Messages of events alone, per delivery, one core: "
             + ", ".join(f"{each} {count:.2f}" for each, count in crossed.items())
-            + f"; MST {_mean(runs, lambda run: float(run['MST']['messages'])):.2f}.",
+            + f"; MST {fmean(float(run['MST']['messages']) for run in runs):.2f}.",
         )
     ]
 
@@ -237,7 +226,7 @@ def judge_changing(table: Table) -> list[Verdict]:
             "under churn the cost of routing rises, and falls with a rebuild, which has a peak of control messages",
             "shape",
             "rises, falls, peaks",
-            f"cost × {fmean(worse):.2f} before the rebuild, × {fmean(mended):.2f} with it; control × {fmean(peaks):.1f}",
+            f"cost × {fmean(worse):.2f} until the rebuild, × {fmean(mended):.2f} by it; control × {fmean(peaks):.1f}",
             f"{len(runs)} runs",
             fmean(worse) > 1 and fmean(mended) < 1 and fmean(peaks) >= PEAK_MIN,
             f"{lost} deliveries had no way, because the overlay was cut.",
@@ -256,13 +245,13 @@ def judge_workloads(table: Table) -> list[Verdict]:
     }
     if all(by_workload.values()):
         shown = "; ".join(
-            f"{workload}: " + ", ".join(f"{e} {_mean(runs, lambda run, e=e: _cost(run, e, 1)):.2f}" for e in STRATEGIES)
+            f"{workload}: " + ", ".join(f"{e} {fmean(_cost(run, e, 1) for run in runs):.2f}" for e in STRATEGIES)
             for workload, runs in by_workload.items()
         )
         found.append(Verdict.printed("U13", "costs with one core by workload", shown, "beside OPT", "WL2 beats WL1"))
         runs = [run for each in by_workload.values() for run in each]
         by_cores = ", ".join(
-            f"{cores}: {_mean(runs, lambda run, c=cores: _cost(run, 'CNeigh', c) / _cost(run, 'SPotent', c)):.2f}"
+            f"{cores}: {fmean(_cost(run, 'CNeigh', cores) / _cost(run, 'SPotent', cores) for run in runs):.2f}"
             for cores in CORES
         )
         found.append(
@@ -279,7 +268,7 @@ def judge_workloads(table: Table) -> list[Verdict]:
             "U13 β",
             "cost of CNeigh with eight cores by β",
             ", ".join(
-                f"{beta:g}: {_mean(runs, lambda run: _cost(run, 'CNeigh', 8)):.2f}"
+                f"{beta:g}: {fmean(_cost(run, 'CNeigh', 8) for run in runs):.2f}"
                 for beta, runs in betas.items()
                 if runs
             ),

@@ -79,7 +79,7 @@ def measure_last_miles(last_mile: str, peers: int, routers: int, seed: int) -> F
 def measure_anonymous(ground: str, share: float, merged: bool, peers: int, routers: int, seed: int) -> Found:
     """Routers that do not answer: taken for new ones each time, or merged by position."""
     world = World.draw(ground, peers, seed, anonymous=share, routers=routers)
-    options = Options(Heuristic.NEAREST, None, merges_anonymous=merged)
+    options = Options(Heuristic.NEAREST, degree_of("LG2", peers), merges_anonymous=merged)
     return asdict(measure(world, Discovery(world, options, np.random.default_rng([seed, 4])).build().links()))
 
 

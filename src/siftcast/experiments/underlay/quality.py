@@ -1,4 +1,4 @@
-"""How good an overlay is: the delay it adds, the links it loads, and the part of the underlay it has found (4.2, 4.6.2).
+"""How good an overlay is: the delay it adds, the links it loads, and the part of the underlay it has found (4.6.2).
 
     RDP       delay between two peers over the overlay beside that of their direct route; the ratio of the sums over
               all pairs, or the mean of the ratios

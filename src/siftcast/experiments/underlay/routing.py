@@ -1,7 +1,7 @@
 """Trees over the discovery overlay that events take (section 4.5), and what they cost.
 
-    core tree     p ─▶ its core ─▶ the other's core ─▶ q; cores joined by the shortest paths of the first one (`ONE_TREE`)
-                  or by those between any two (`ALL_PAIRS`)
+    core tree     p ─▶ its core ─▶ the other's core ─▶ q; cores joined by the shortest paths of the first one
+                  (`ONE_TREE`) or by those between any two (`ALL_PAIRS`)
     MST           the tree of least delay
     OPT           from each publisher on shortest paths
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +150,7 @@ class World:
     def links_of(self, source: int, target: int) -> set[tuple[int, int]]:
         """The physical links between routers that a route crosses."""
         route = self.route(source, target)
-        return {(min(pair), max(pair)) for pair in zip(route, route[1:], strict=False)}
+        return {(min(pair), max(pair)) for pair in pairwise(route)}
 
     @cached_property
     def links_between_all(self) -> frozenset[tuple[int, int]]:
