@@ -91,12 +91,29 @@ class ChangingTree:
         self._adopt(peer)
 
     def _adopt(self, peer: int) -> None:
+        """Finds a parent for the top of a piece; if only those below it know others, one of these becomes the top."""
         heights = self._heights()
-        known = self._near(peer)
-        self.messages += 2 * len(known) + 1
-        fit = [other for other in known if other in self.parents and not self._leads_to(other, peer)]
-        if fit:
-            self.parents[peer] = min(fit, key=lambda other: (heights[other] + known[other], other))
+        piece = {other for other in self.parents if self._leads_to(other, peer)}
+        best: tuple[float, int, int] | None = None
+        for inner in (peer, *sorted(piece - {peer})):
+            known = self._near(inner)
+            self.messages += 2 * len(known) + 1
+            for other, delay in known.items():
+                if other in self.parents and other not in piece:
+                    key = heights[other] + delay, inner, other
+                    best = key if best is None or key < best else best
+            if best is not None:
+                break
+        if best is None:
+            return
+        _, at, above = best
+        while at != peer:  # the way from the new top to the old one is turned around
+            before = self.parents[at]
+            self.parents[at] = above
+            above = at
+            assert before is not None
+            at = before
+        self.parents[peer] = above
 
     def _heights(self) -> dict[int, float]:
         """How far each peer is from the top of its piece of the tree."""

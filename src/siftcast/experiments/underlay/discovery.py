@@ -31,6 +31,8 @@ import numpy as np
 from siftcast.experiments.underlay.routes import beyond, is_before, reverse
 from siftcast.experiments.underlay.world import Route, World
 
+_TRIES = 5
+
 
 class Heuristic(Enum):
     """Which peers that a walk visits become targets."""
@@ -102,21 +104,31 @@ class Discovery:
         self.walk(peer)
 
     def leave(self, peer: int) -> None:
-        """A peer is gone; those left without neighbours join anew."""
+        """A peer is gone; those left without neighbours join again, and those without a distant one find another."""
         del self.present[peer]
-        touched = [*self.near[peer]]
-        for other in touched:
+        near, distant = [*self.near[peer]], sorted(self.distant[peer])
+        for other in near:
             del self.near[other][peer]
-        for other in tuple(self.distant[peer]):
+        for other in distant:
             self.distant[other].discard(peer)
         self.near[peer].clear()
         self.distant[peer].clear()
-        for other in touched:
-            if not self.near[other] and len(self.present) > 1:
-                others = [each for each in self.present if each != other]
-                contact = others[int(self._rng.integers(len(others)))]
-                self.rejoins += 1
-                self._place(contact, other, self._infer(contact, other))
+        if len(self.present) < 2:
+            return
+        for other in distant:
+            if not self.distant[other]:
+                self._link_far(other, [each for each in self.present if each != other])
+        for other in near:
+            self._rejoin(other)
+
+    def _rejoin(self, peer: int) -> None:
+        """A degree limit may send a peer away again at once, so it tries some others."""
+        others = [each for each in self.present if each != peer]
+        for contact in self._rng.permutation(others).tolist()[:_TRIES]:
+            if self.near[peer]:
+                return
+            self.rejoins += 1
+            self._place(contact, peer, self._infer(contact, peer))
 
     def _link_far(self, peer: int, others: list[int]) -> None:
         sample = self._rng.choice(others, min(10, len(others)), replace=False).tolist()

@@ -15,7 +15,7 @@ from siftcast.interfaces.cli.spark_running import run_cancellable
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.model import DataError
 
-Paper = Literal["kyra", "lookup-reuse", "clustering", "rendezvous", "homed", "qos"]
+Paper = Literal["kyra", "lookup-reuse", "clustering", "rendezvous", "homed", "qos", "underlay"]
 
 
 def reproduce(paper: Paper, /, *, figure: str | None = None, quick: Flag = False, output: Path | None = None) -> int:
