@@ -16,7 +16,10 @@ What is confirmed:
     received   … and until those whom they found have it; a matcher may be killed at any time, and nothing is missed
 
 A matcher that is afresh answers "busy" until it has caught up (`keeper`); it matches with what it has meanwhile, and
-once more when it knows all. So a destination may be named several times for a search; `Layered` remembers searches.
+once more when it knows all. Until then it defers what it was asked: the publisher's node may crash, and knows of its
+searches no more than what waits in its outbox. So a durable event is on a disk at every moment: in the outbox of the
+publisher's node, deferred at a matcher, in the outbox of the matcher, in the queue. And a destination may be named
+several times for a search; `Layered` remembers searches.
 
 Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if
 one of them fails. Whoever needs an order numbers the events.
@@ -36,6 +39,7 @@ from typing import Any, ClassVar
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import (
+    Defer,
     Effect,
     Message,
     NodeId,
@@ -134,7 +138,7 @@ class Rendezvous(Finder):
         self._book = ReceiptBook()
         self._closing: dict[Search, set[int]] = {}
         """The clusters for which this matcher answers a search once it is confirmed."""
-        self._early: dict[tuple[Search, int], Inquire] = {}
+        self._early: dict[str, Inquire] = {}
         """What was asked before this matcher had caught up."""
         self._answers: dict[NodeId, list[Answer]] = {}
         self._receipts: dict[NodeId, list[Search]] = {}
@@ -261,12 +265,13 @@ class Rendezvous(Finder):
             effects += self._inquire([(matcher, onward)])
         if self._keeper is None:
             return effects
-        search = inquire.origin, inquire.number
         found = tuple(node for node in self._keeper.match(inquire.event, inquire.labels) if node != inquire.origin)
         effects.append(Spent(len(inquire.labels)))
         self._matched += 1
         if not self._keeper.has_caught_up:
-            self._early[search, inquire.cluster] = inquire
+            name = _deferred(inquire)
+            self._early[name] = inquire
+            effects.append(Defer(name, inquire))
             if self._settings.confirm != NONE and inquire.origin != self._node:
                 effects.append(SendMessage(Busy(self._node, inquire.number, inquire.cluster), (inquire.origin,)))
             return effects if self._settings.collect else [*effects, *self._hand_on(inquire, found)]
@@ -315,10 +320,11 @@ class Rendezvous(Finder):
         early, self._early = self._early, {}
         assert self._keeper is not None
         effects: list[Effect] = []
-        for inquire in early.values():
+        for name, inquire in early.items():
             found = self._keeper.match(inquire.event, inquire.labels)
             effects.append(Spent(len(inquire.labels)))
             effects += self._conclude(inquire, tuple(node for node in found if node != inquire.origin))
+            effects.append(Defer(name, None))
         return effects
 
     def receive(self, search: Search, keeper: NodeId) -> list[Effect]:
@@ -436,3 +442,8 @@ class Rendezvous(Finder):
     def is_ready(self) -> bool:
         """Whether it knows all that it is to keep."""
         return self._keeper is None or self._keeper.has_caught_up
+
+
+def _deferred(inquire: Inquire) -> str:
+    """The name of a search of one cluster that waits until a matcher has caught up."""
+    return f"{inquire.origin}/{inquire.number}/{inquire.cluster}"
