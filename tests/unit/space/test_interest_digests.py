@@ -118,7 +118,7 @@ def test_a_batch_of_many_forms_keeps_its_order(monkeypatch):
     texts += [f"price < {place}.{'0' * (place % 25)}1 AND symbol = '{'ABC'[place % 3]}'" for place in range(60)]
     texts[50::7] = [f"price = {place} OR note = 'x'" for place in range(len(texts[50::7]))]
     filters = [Filter.parse(text) for text in texts]
-    assert len({id(filter_.template) for filter_ in filters}) > 20
+    assert len({id(filter_.template) for filter_ in filters}) > 10
     digests = InterestDigests.of(SCHEMA, ("price", "symbol"), bits=24)
     assert [row for (row,) in digests.of_filters(filters).tolist()] == [digests.of_filter(each) for each in filters]
     assert len(digests.of_filters([])) == 0
