@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import msgspec
 
+from siftcast.model.bounded_cache import remember
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.epochs.messages import Progress
 from siftcast.overlays.epochs.view import (
@@ -42,6 +43,8 @@ from siftcast.overlays.epochs.view import (
 
 SILENT_MS = 1_000.0
 """Who has not answered for so long is named as one that the others wait for."""
+REPLACED = "it was planned so, and somebody has asked for another plan since, which has taken the place of this one"
+_PLANNED_MAX = 64
 _STILL_ROUNDS = 20
 """After so many rounds in which nothing happened, what was sent and has not arrived will not arrive."""
 
@@ -65,6 +68,8 @@ class Coordinator:
         self._forgotten: set[NodeId] = set()
         self._missed: set[NodeId] = set()
         self._settings: bytes | None = None
+        self._planned: dict[bytes, int] = {}
+        """Settings that were asked for, and the epoch that was planned by them. Who has not heard yet asks again."""
         self._still_rounds = 0
         self._serials: dict[NodeId, int] = {}
         """Up to which each member is guarded at least, by whomever it told last."""
@@ -103,9 +108,12 @@ class Coordinator:
         if view.state(node) in (PRESENT, LEAVING):
             self._missed.add(node)
 
-    def apply(self, settings: bytes) -> None:
-        """The next plan is made by other settings."""
-        self._settings = settings
+    def apply(self, view: View, settings: bytes, since: int) -> str:
+        """The next plan is made by other settings, unless one was since it was asked for; what has become of that."""
+        if self._planned.get(settings, 0) <= since:
+            self._settings = settings
+            return ""
+        return "" if view.newest.settings == settings else REPLACED  # who has asked is about to see it
 
     # -- rounds ------------------------------------------------------------------------------------------
 
@@ -184,6 +192,8 @@ class Coordinator:
             self._settle_requests(view)
             return None
         epoch = self._plan(view, tuple(members.values()))
+        if epoch is not None and self._settings is not None:
+            remember(self._planned, self._settings, epoch.number, _PLANNED_MAX)
         self._joining.clear()
         self._settings = None
         listed = tuple(sorted(members.values(), key=lambda member: (member.name, member.node)))

@@ -175,7 +175,7 @@ class Planned(Protocol):
             case LeaveRequested():
                 effects = self._ask_to_leave(now)
             case ApplyRequested(wanted):
-                self._wants.applied = wanted
+                self._wants.apply(wanted, self.view)
                 effects = self._tick(now)
             case _:
                 return self._body.handle(stimulus, now)
@@ -253,10 +253,10 @@ class Planned(Protocol):
                 office.leave(view, sender)
             case AskToForget(node):
                 office.forget(view, node)
-            case AskToApply(wanted):
-                if reason := self._epochs.objection(msgspec.structs.replace(view.newest, settings=wanted)):
+            case AskToApply(wanted, since):
+                reason = self._epochs.objection(msgspec.structs.replace(view.newest, settings=wanted))
+                if reason := reason or office.apply(view, wanted, since):
                     return self._answer(sender, Decline(APPLY, reason), now)
-                office.apply(wanted)
             case Miss(nodes):
                 for node in nodes:
                     office.miss(view, node)
@@ -504,8 +504,8 @@ class Planned(Protocol):
 
     def _decline(self, what: str, reason: str) -> list[Effect]:
         if what == APPLY:
-            self._wants.applied = None
-            return [Refuse(APPLY, reason)]
+            asked, self._wants.applied = self._wants.applied, None
+            return [] if asked is None else [Refuse(APPLY, reason)]
         if self.view is not None and self.view.state(self._node) == PRESENT:
             return []
         self._is_over = True
