@@ -339,9 +339,8 @@ class Planned(Protocol):
         if view.coordinator != self._node:
             self._coordinator = None
         elif self._coordinator is None:
-            self._coordinator = Coordinator(
-                self._node, durable=self.durable is not None, absent_ms=self._settings.absent_ms
-            )
+            durable, absent_ms = self.durable is not None, self._settings.absent_ms
+            self._coordinator = Coordinator(self._node, self._epochs.objection, durable=durable, absent_ms=absent_ms)
 
     def _answer_stale(self) -> list[Effect]:
         """Shows those who speak in epochs that are over what has become of the network."""
@@ -372,9 +371,10 @@ class Planned(Protocol):
             return []
         self._coordinator.note(self._node, self._progress(self._coordinator.round))
         changed = self._coordinator.next_view(view, now)
+        effects: list[Effect] = list(self._coordinator.news)
+        self._coordinator.news.clear()
         if changed is None:
-            return []
-        effects: list[Effect] = []
+            return effects
         for member in changed.members:
             if member.state != view.state(member.node):
                 effects.append(announce(member))
