@@ -1,5 +1,7 @@
 """Members come and go, and a scheme's options may fit some numbers of them only: no node is stopped by that."""
 
+from typing import ClassVar
+
 from siftcast.overlays.epochs.view import ABSENT, PRESENT
 from tests.simulation.changing_network import FILTERS, ChangingNetwork
 
@@ -7,7 +9,7 @@ from tests.simulation.changing_network import FILTERS, ChangingNetwork
 class Ring(ChangingNetwork):
     """A ring with options that a test gives."""
 
-    options = {}
+    options: ClassVar[dict[str, object]] = {}
 
 
 def network_of(**options):
