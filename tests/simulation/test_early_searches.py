@@ -32,6 +32,18 @@ class SlowRing(ChangingNetwork):
         return EpochSettings(absent_ms=60_000.0, tick_ms=20.0, report_ms=200.0)
 
 
+class TwoMatchers(ChangingNetwork):
+    """Two replicas, and nobody plans around who is away."""
+
+    @property
+    def options(self):
+        return {"clusters": 1, "replicas": 2, "key": "value", "cuts": "[5]", "retry_ms": 100.0}
+
+    @property
+    def patience(self):
+        return EpochSettings(absent_ms=60_000.0, tick_ms=20.0, report_ms=200.0)
+
+
 def network_with_early_searches(seed, *, events=20):
     """Events wait at the matcher, on nobody else's way, for a subscription that it does not know."""
     network = SlowRing(seed, "rendezvous", 4, UNNOTICED, roles={MATCHER: ("matcher",)})
@@ -103,6 +115,41 @@ def test_a_plan_is_not_retired_while_searches_wait_at_a_matcher(seed):
     assert epoch.settings == b"others"
     assert draining(network.protocol(MATCHER), network.view()) == 0
     assert network.check() == 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_matcher_could_not_be_told_is_asked_of_the_others_of_its_cluster(seed):
+    """Somebody subscribed while it was down, and is down itself when it is back; the other replica knows."""
+    network = TwoMatchers(
+        seed, "rendezvous", 4, Faults(detect_ms=50.0, disk_ms=1.0), roles=dict.fromkeys((1, 2), ("matcher",))
+    )
+    simulation = network.simulation
+    simulation.crash(MATCHER, 100)
+    network.subscribe(SILENT, "TRUE", at_ms=300)
+    simulation.crash(SILENT, 1_000)
+    simulation.restart(MATCHER, 1_300)
+    simulation.run(2_500)
+    assert network.protocol(MATCHER).state()["caught_up"]
+    for number in range(20):
+        network.publish(PUBLISHER, 2_500 + 20 * number)
+    simulation.crash(PUBLISHER, 3_200)  # nobody asks again
+    simulation.restart(PUBLISHER, 3_300)
+    simulation.restart(SILENT, 4_000)
+    simulation.run(8_000)
+    assert network.check() == 20
+    sent = len(asked_beside(network))
+    assert sent
+    for number in range(20):
+        network.publish(PUBLISHER, 8_000 + 20 * number)
+    simulation.run(10_000)
+    assert network.check() == 40
+    assert len(asked_beside(network)) == sent, "it knows all by now"
+
+
+def asked_beside(network):
+    """The events that matchers have sent each other, who have no subscriptions of their own."""
+    rows = network.simulation.trace.records
+    return [row for row in rows if row[1] == "sent" and {row[2], row[3]} == {1, 2} and row[5] is not None]
 
 
 def draining(node, view):

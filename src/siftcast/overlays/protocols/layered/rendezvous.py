@@ -18,7 +18,9 @@ What is confirmed:
 A matcher that is afresh answers "busy" until it has caught up (`keeper`); it matches with what it has meanwhile, and
 once more when it knows all. Until then it defers what it was asked: the publisher's node may crash, and knows of its
 searches no more than what waits in its outbox. So a durable event is on a disk at every moment: in the outbox of the
-publisher's node, deferred at a matcher, in the outbox of the matcher, in the queue. And a destination may be named
+publisher's node, deferred at a matcher, in the outbox of the matcher, in the queue. What it does not know in the end,
+because a node that was not there could not state it, the other matchers of its cluster may know: from then on it has
+them match as well, until that node has stated all. And a destination may be named
 several times for a search; `Layered` remembers searches.
 
 Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if
@@ -66,6 +68,7 @@ from siftcast.overlays.protocols.layered.messages import (
     Busy,
     Drop,
     Inquire,
+    InquireBeside,
     Keep,
     Receipts,
     Search,
@@ -269,10 +272,11 @@ class Rendezvous(Finder):
         effects.append(Spent(len(inquire.labels)))
         self._matched += 1
         if not self._keeper.has_caught_up:
-            name = _deferred(inquire)
-            self._early[name] = inquire
-            effects.append(Defer(name, inquire))
-            if self._settings.confirm != NONE and inquire.origin != self._node:
+            name, is_beside = _deferred(inquire), isinstance(inquire, InquireBeside)
+            if not is_beside or name not in self._early:
+                self._early[name] = inquire
+                effects.append(Defer(name, inquire))
+            if self._settings.confirm != NONE and inquire.origin != self._node and not is_beside:
                 effects.append(SendMessage(Busy(self._node, inquire.number, inquire.cluster), (inquire.origin,)))
             return effects if self._settings.collect else [*effects, *self._hand_on(inquire, found)]
         return [*effects, *self._conclude(inquire, found)]
@@ -281,7 +285,20 @@ class Rendezvous(Finder):
         return [Found(inquire.event, inquire.origin, inquire.number, found, keeper)] if found else []
 
     def _conclude(self, inquire: Inquire, found: tuple[NodeId, ...]) -> list[Effect]:
-        """Hands an event on to whom it has found, and sees to the answer."""
+        """Hands an event on to whom it has found, and sees to the answer; others are asked what this one may lack."""
+        if isinstance(inquire, InquireBeside):
+            return self._hand_on(inquire, found)
+        return [*self._ask_beside(inquire), *self._answer_for(inquire, found)]
+
+    def _ask_beside(self, inquire: Inquire) -> list[Effect]:
+        assert self._keeper is not None
+        others = tuple(node for node in self._clusters[inquire.cluster] if node != self._node)
+        if not others or not self._keeper.excused:
+            return []
+        event, origin, number = inquire.event, inquire.origin, inquire.number
+        return [SendMessage(InquireBeside(event, origin, number, inquire.cluster, inquire.labels), others)]
+
+    def _answer_for(self, inquire: Inquire, found: tuple[NodeId, ...]) -> list[Effect]:
         if self._settings.collect:
             return self._answer(inquire.origin, (inquire.number, inquire.cluster, found))
         if self._settings.confirm == NONE:
@@ -388,7 +405,9 @@ class Rendezvous(Finder):
                 return self._reach(peer)
             case PeerLost(peer) | PeerGone(peer):
                 self._lost.add(peer)
-                caught_up = self._keeper is not None and self._keeper.excuse((peer,))
+                caught_up = self._keeper is not None and (
+                    self._keeper.forget(peer) if isinstance(stimulus, PeerGone) else self._keeper.excuse((peer,))
+                )
                 effects = [*self._close(self._book.lose(peer)), *(self._catch_up() if caught_up else ())]
                 return [*effects, *self._inquire(self._inquiries.lose(peer))]
         return []
@@ -422,7 +441,7 @@ class Rendezvous(Finder):
         """A node can be reached: it is asked what this one lacks, and what waits for it."""
         self._lost.discard(peer)
         asked = self._inquire(self._inquiries.recover(peer))
-        if self._keeper is None or peer not in self._keeper.missing:
+        if self._keeper is None or (peer not in self._keeper.missing and peer not in self._keeper.excused):
             return asked
         return [SendMessage(Ask(self._node), (peer,)), *asked]
 
