@@ -19,9 +19,9 @@ A matcher that is afresh answers "busy" until it has caught up (`keeper`); it ma
 once more when it knows all. Until then it defers what it was asked: the publisher's node may crash, and knows of its
 searches no more than what waits in its outbox. So a durable event is on a disk at every moment: in the outbox of the
 publisher's node, deferred at a matcher, in the outbox of the matcher, in the queue. What it does not know in the end,
-because a node that was not there could not state it, the other matchers of its cluster may know: from then on it has
-them match as well, until that node has stated all. And a destination may be named
-several times for a search; `Layered` remembers searches.
+because a node that was not there could not state it, the other matchers of its cluster may know: it has them match as
+well, until that node has stated all. So a destination may be named several times for a search; `Layered` remembers
+searches.
 
 Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if
 one of them fails. Whoever needs an order numbers the events.
