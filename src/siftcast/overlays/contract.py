@@ -366,6 +366,17 @@ class PersistAll(Effect, frozen=True, gc=False):
     changes: Sequence[tuple[str, bytes | None]]
 
 
+class Defer(Effect, frozen=True, gc=False):
+    """A message is taken in and not acted on yet: the scheme waits for something else first.
+
+    A durable node keeps it under the name, and hands it in again after a crash; nobody else does anything about it.
+    Without a message, what was deferred under the name is done, by the effects before this one.
+    """
+
+    name: str
+    message: Message | None
+
+
 class Report(Effect, frozen=True, gc=False):
     """Tells whoever runs the node something they should know, with the facts that belong to it.
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 
 from siftcast.overlays.contract import (
     CancelTimer,
+    Defer,
     DelayMeasured,
     Deliver,
     Effect,
@@ -130,7 +131,7 @@ class Carrier:
                 self._leave(effect.reason)
             case InferRoute(peer):  # sockets do not tell their way
                 self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
-            case ExpectDelay():
+            case ExpectDelay() | Defer():
                 pass
             case Refuse(request, reason):
                 if self._durable is None or not self._durable.answer(request, reason):

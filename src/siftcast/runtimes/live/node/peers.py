@@ -316,12 +316,19 @@ class Peers:
             self._tell(PeerLost(number))
 
     def _succeeded(self, number: NodeId, successor: NodeId) -> bool:
-        """A node has begun again as another one, which may know nobody; says whether that is an affair of this one."""
+        """A node has begun again as another one, which may know nobody; says whether that is an affair of this one.
+
+        The former one does not come back: it kept nothing, and somebody else answers where it was.
+        """
         if self._measures_all or successor == self._node or successor in self._book.gone:
             return False
         self._log.info("peer is another node now", peer=self._book.name(number), identity=successor)
         self._book.succeed(number, successor)
+        self.unwatch(number)
+        self._waiting.drop(number)
+        self.echoes.forget(number)
         self._tell(ContactsFound((successor,)))
+        self._tell(PeerGone(number))
         return True
 
     # -- connections come and go ---------------------------------------------------------------------
