@@ -1,8 +1,9 @@
 """How far away other nodes are: half the time that a heartbeat takes there and back.
 
 Two ask for it: the protocol (`MeasureDelay`), which is answered each time, with None if the node cannot be reached in
-time; and people (`siftcast members`, `siftcast network replan`), for whom each connection is measured now and then.
-They are shown the median of the last `REMEMBERED`: one heartbeat may have waited behind much else.
+time; and others (`siftcast members`, `siftcast network replan`, `ages`), for whom each connection is measured now and
+then. They are told the median of the last `REMEMBERED`: one heartbeat may have waited behind much else. The same goes
+for clients whose subscriptions have a bound (`bounds`).
 """
 
 from __future__ import annotations
@@ -25,17 +26,14 @@ class Echoes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Stimulus], object]) -> None:
         self._recent_ms: dict[NodeId, deque[float]] = {}
+        self.delays_ms: dict[NodeId, float] = {}
+        """How far away each node is that was measured, connected or not."""
         self.wanted: dict[NodeId, int] = {}
         """How many measurements wait for a node to be reached."""
         self._loop = loop
         self._tell = tell
         self._asked: dict[int, tuple[NodeId, float, bool]] = {}
         self._count = 0
-
-    @property
-    def delays_ms(self) -> dict[NodeId, float]:
-        """How far away each node is that was measured, connected or not."""
-        return {number: median(recent) for number, recent in self._recent_ms.items()}
 
     def ask(self, number: NodeId, connection: Connection, *, for_protocol: bool = True) -> None:
         """Sends a heartbeat that comes back."""
@@ -69,7 +67,9 @@ class Echoes:
         if asked is None or asked[0] != number:
             return
         delay_ms = (monotonic() - asked[1]) * 1_000 / 2
-        self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED)).append(delay_ms)
+        recent = self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED))
+        recent.append(delay_ms)
+        self.delays_ms[number] = median(recent)
         if asked[2]:
             self._tell(DelayMeasured(number, delay_ms))
 
@@ -84,3 +84,4 @@ class Echoes:
     def forget(self, number: NodeId) -> None:
         """A node is gone for good."""
         self._recent_ms.pop(number, None)
+        self.delays_ms.pop(number, None)
