@@ -58,6 +58,9 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Unsubscribe(12, 13),
         frames.Subscribed(14),
         frames.Deliver(raw, (15, 16), 17),
+        frames.Deliver(raw, (15,), age_ms=18.5),
+        frames.Replace(10, 11, "x < 2", 50.0, 1_000.0),
+        frames.BoundReported(15, 50.0, "missed", 1_000.0, 10, 9, 24.0, "a", "", 60.0, None),
         frames.Dropped(18),
         frames.AcknowledgeOffers(19, (20,)),
         frames.Reject(21, 22, "why"),
@@ -77,6 +80,8 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     samples += [
         node_frames.PeerMessage(raw, introduced),
         node_frames.Invitation(VERSION, "net", "digest", "gossip", {"a": 1}, None, True, 33, "seed", 5_000.0),
+        node_frames.PeerMessage(raw, (), node_frames.Age(12.0, 3.0, 8.0, 37, 38)),
+        node_frames.AgesWanted(39, 40, 20_000.0),
         node_frames.Farewell(),
         node_frames.Forgotten((35, 36)),
         node_frames.Unneeded(),
