@@ -117,11 +117,33 @@ class Wishes(NamedTuple):
             raise SubscriptionError("on_bound tells of a bound on delay; give one as delay_ms_max")
         return self._replace(delay_ms_max=_plain(self.delay_ms_max), bandwidth=_plain(self.bandwidth))
 
-    def changed(self, delay_ms_max: float | Unchanged | None, bandwidth: float | Unchanged | None) -> Wishes:
-        """With another bound or bandwidth, or none; raises SubscriptionError."""
-        delay = self.delay_ms_max if delay_ms_max is ... else delay_ms_max
-        width = self.bandwidth if bandwidth is ... else bandwidth
-        return Wishes(delay, width, self.on_bound).check(may_be_kept=True)
+
+class Change(NamedTuple):
+    """What is to become of a bound and a bandwidth; None takes one away."""
+
+    delay_ms_max: float | Unchanged | None = ...
+    bandwidth: float | Unchanged | None = ...
+
+    def check(self) -> Change:
+        """Itself; raises SubscriptionError for what no bound or bandwidth can be."""
+        delay_ms_max, bandwidth = (None if isinstance(each, Unchanged) else each for each in self)
+        checked = Wishes(delay_ms_max, bandwidth).check()
+        return Change(
+            ... if isinstance(self.delay_ms_max, Unchanged) else checked.delay_ms_max,
+            ... if isinstance(self.bandwidth, Unchanged) else checked.bandwidth,
+        )
+
+    @property
+    def written(self) -> Wishes:
+        """As it is written in a `Replace`: nothing for what stays, and 0 for what goes."""
+        delay_ms_max, bandwidth = (None if isinstance(each, Unchanged) else each or 0.0 for each in self)
+        return Wishes(delay_ms_max, bandwidth)
+
+    def of(self, wishes: Wishes) -> Wishes:
+        """What becomes of these."""
+        delay_ms_max = wishes.delay_ms_max if isinstance(self.delay_ms_max, Unchanged) else self.delay_ms_max
+        bandwidth = wishes.bandwidth if isinstance(self.bandwidth, Unchanged) else self.bandwidth
+        return wishes._replace(delay_ms_max=delay_ms_max, bandwidth=bandwidth)
 
 
 NOTHING_MORE = Wishes()

@@ -34,7 +34,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
 from siftcast.overlays.durability.contract import QueuePolicy
-from siftcast.runtimes.live.client.bounds import BoundHandler, Wishes
+from siftcast.runtimes.live.client.bounds import BoundHandler, Change, Wishes
 from siftcast.runtimes.live.client.durable_inbox import DeadLetter, DurableInbox
 from siftcast.runtimes.live.client.environment import believed_authorities, caller_token, node_url
 from siftcast.runtimes.live.client.link import ClientLink
@@ -366,15 +366,16 @@ class Bus:
         if inbox.error is not None:
             raise inbox.error
 
-    async def replace(self, inbox: Inbox, filter: Filter, wishes: Wishes) -> None:
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
         """Gives a subscription another filter, bound or bandwidth."""
         await self.subscribed(inbox)
         link = await self._present()
         if link.is_full:
             await link.drained()
+        wishes = change.written
         await link.subscribe(wishes, lambda number: Replace(number, inbox.number, str(filter), *wishes[:2]))
         inbox.filter = filter
-        inbox.wish(wishes)
+        inbox.wish(change.of(inbox.wishes))
 
     def taken(self, inbox: Inbox) -> None:
         """An event was taken out of an inbox."""

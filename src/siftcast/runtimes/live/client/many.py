@@ -21,7 +21,7 @@ from siftcast.model import Filter, FilterError, SiftcastError, Subscription, Sub
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
-from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Wishes, lateness_ms
+from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Wishes, lateness_ms
 from siftcast.runtimes.live.client.received import AnswerLine, Inbox, TimedEvent
 from siftcast.runtimes.live.errors import FINAL_CODES, failure_error
 
@@ -151,7 +151,7 @@ class ManySource:
                 inbox.release()
                 raise (inbox.error or error) from None
 
-    async def replace(self, inbox: Inbox, filter: Filter, wishes: Wishes) -> None:
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
         """There is not one filter to replace."""
         raise SubscriptionError("a stream of many filters cannot be given another; close it and subscribe anew")
 

@@ -22,7 +22,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
 from siftcast.overlays.wire_events import WireEvent, decode_wire
-from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Unchanged, Wishes, lateness_ms, tell
+from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Unchanged, Wishes, lateness_ms, tell
 
 OVERFLOW_FACTOR = 10
 
@@ -217,7 +217,7 @@ class Source(Protocol):
     async def subscribed(self, inbox: Inbox) -> None:
         """Waits until the subscription stands; raises what it was refused with."""
 
-    async def replace(self, inbox: Inbox, filter: Filter, wishes: Wishes) -> None:
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
         """Gives the subscription another filter, bound or bandwidth."""
 
     def taken(self, inbox: Inbox) -> None:
@@ -280,8 +280,8 @@ class EventStream(AsyncIterator[ReceivedEvent]):
 
         What is left out stays as it is. None as `delay_ms_max` or `bandwidth` takes it away.
         """
-        wishes = self._inbox.wishes.changed(delay_ms_max, bandwidth)
-        await self._source.replace(self._inbox, self._inbox.filter if filter is None else as_filter(filter), wishes)
+        change = Change(delay_ms_max, bandwidth).check()
+        await self._source.replace(self._inbox, self._inbox.filter if filter is None else as_filter(filter), change)
 
     async def __anext__(self) -> ReceivedEvent:
         inbox = self._inbox

@@ -407,8 +407,10 @@ class Session:
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
         filter_ = self._filter(frame.filter, subscription.length)
-        self.guard.bound(frame.delay_ms_max)
-        wanted = Subscription(subscription.id, filter_, self.name, frame.delay_ms_max, frame.bandwidth)
+        asked = frame.delay_ms_max, frame.bandwidth
+        wishes = [had if ask is None else ask or None for ask, had in zip(asked, subscription.wishes, strict=True)]
+        self.guard.bound(wishes[0])
+        wanted = Subscription(subscription.id, filter_, self.name, *wishes)
         self._filters_length += len(frame.filter) - subscription.length
         subscription.length = len(frame.filter)
         if subscription.is_durable:

@@ -152,7 +152,10 @@ class Subscribe(Frame, frozen=True, gc=False, tag=7):
 
 
 class Replace(Frame, frozen=True, gc=False, tag=8):
-    """A client wants something else under a number it uses already; without a bound or a bandwidth it has none."""
+    """A client wants something else under a number it uses already.
+
+    A bound or a bandwidth that is left out stays as it is, and 0 takes it away.
+    """
 
     request: int
     subscription: int
