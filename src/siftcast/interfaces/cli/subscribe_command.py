@@ -79,6 +79,7 @@ def subscribe(
     quiet
         Do not say when the subscription stands, nor whether its bound is kept.
     """
+    from siftcast.runtimes.live.client.bounds import Wishes
     from siftcast.runtimes.live.node.node import run
 
     if (filter is None) is (filters is None):
@@ -92,7 +93,8 @@ def subscribe(
     if filters is not None and bandwidth is not None:
         raise SubscriptionError("--bandwidth is for one filter; with --filters, give it as a field of each in the file")
     start, since = (None, None) if from_ is None else _beginning(from_)
-    # Filters are read before anything is connected, so that a mistake is told at once.
+    # Bounds are checked and filters read before anything is connected, so that a mistake is told at once.
+    Wishes(delay_ms_max, bandwidth).check()
     wanted = Filter.parse(filter) if filter is not None else None
     many = [] if filters is None else _read_filters(filters)
 

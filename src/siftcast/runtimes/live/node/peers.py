@@ -106,6 +106,10 @@ class Peers:
         self._loop = asyncio.get_running_loop()
         kinds = overlay.protocol.messages
         self._codec = MessageCodec(kinds, event_limits)
+        self._older: MessageCodec | None = None
+        """How those are written that have grown since version 3, for nodes that speak it."""
+        if any(kind.grown for kind in kinds):
+            self._older = MessageCodec(kinds, event_limits, for_older=True)
         self._introducing = {kind for kind in kinds if kind.introduces is not Message.introduces}
         self._links: dict[NodeId, Connection] = {}
         self._guests = Guests(self._loop)
@@ -197,7 +201,7 @@ class Peers:
 
     def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
         """Sends a message to each of these nodes that is there and keeps up, or can be called."""
-        frame = self._frame(message)
+        frame, older = self._frame(message, self._codec), self._older
         for number in destinations:
             connection = self._links.get(number)
             if connection is None and (connection := self._reached(number, message, frame)) is None:
@@ -209,12 +213,15 @@ class Peers:
                 if connection.queued_bytes > _QUEUE_FACTOR_MAX * self._queue_bytes_max:
                     connection.abort("does not keep up")
                     continue
-            connection.send_bytes(frame)
+            if older is not None and connection.version < BOUNDS:
+                connection.send_bytes(self._frame(message, older))
+            else:
+                connection.send_bytes(frame)
             self.sent += 1
 
-    def _frame(self, message: Message) -> bytes:
+    def _frame(self, message: Message, codec: MessageCodec) -> bytes:
         """A message, with those whom it introduces and the age of its event."""
-        encoded = self._codec.encode(message)
+        encoded = codec.encode(message)
         found: tuple[Introduction, ...] = ()
         if type(message) in self._introducing:
             found = self._meeting.introduce(message.introduces)
@@ -231,7 +238,7 @@ class Peers:
         if number in self._lost or number not in self._book:
             self.dropped += 1
             return None
-        self._waiting.put(number, partial(self._frame, message) if self.ages.is_wanted else frame)
+        self._waiting.put(number, partial(self._frame, message, self._codec) if self.ages.is_wanted else frame)
         self._call(number)
         return None
 
