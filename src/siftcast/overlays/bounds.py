@@ -13,12 +13,13 @@ those there are count: after ten, one late event is too many. When the bound cha
 With its age, an event brings the hop that took it longest: from one node to the next, with the time that it stayed at
 the first. The hop shown is the one that was slowest for most events; for most of the late ones, if there are any.
 
-Cost: about a microsecond an event, and 100 bytes for each of the WINDOW events that are remembered.
+Cost: one to two microseconds an event, and 18 KB for a full window, which is columns of numbers: a node may have ten
+thousand of them.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
 from dataclasses import dataclass
 from math import isinf
 from typing import Final, Literal, NamedTuple
@@ -68,9 +69,11 @@ class Standing:
 class _Tally:
     """For how many of the last events a hop was the slowest, and how long it took them."""
 
-    __slots__ = ("count", "late", "late_ms", "taken_ms")
+    __slots__ = ("count", "late", "late_ms", "pair", "place", "taken_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, pair: Pair, place: int) -> None:
+        self.pair = pair
+        self.place = place
         self.count = self.late = 0
         self.taken_ms = self.late_ms = 0.0
 
@@ -82,16 +85,63 @@ class _Tally:
             self.late_ms += sign * taken_ms
 
 
+_NO_HOP = 0
+"""The place of what has none; the tally there is never looked at."""
+
+
+class _Window:
+    """The last events in columns: their ages, and which hop was slowest for how long."""
+
+    __slots__ = ("ages", "hops", "next", "taken")
+
+    def __init__(self) -> None:
+        self.ages = array("d")
+        self.hops = array("H")
+        self.taken = array("d")
+        self.next = 0
+        """Where the next one goes, once all places are taken."""
+
+    def __len__(self) -> int:
+        return len(self.ages)
+
+    def put(self, age_ms: float, hop: int, taken_ms: float) -> tuple[float, int, float] | None:
+        """Adds an event; returns the oldest one, if that has to go for it."""
+        if len(self.ages) < WINDOW:
+            self.ages.append(age_ms)
+            self.hops.append(hop)
+            self.taken.append(taken_ms)
+            return None
+        at = self.next
+        gone = self.ages[at], self.hops[at], self.taken[at]
+        self.ages[at], self.hops[at], self.taken[at] = age_ms, hop, taken_ms
+        self.next = (at + 1) % WINDOW
+        return gone
+
+
 class BoundWatch:
     """Judges one subscription's bound from the ages of its events."""
 
-    __slots__ = ("_direct_ms", "_late", "_reach_ms", "_recent", "_since_ms", "_state", "_tallies", "bound_ms")
+    __slots__ = (
+        "_by_pair",
+        "_direct_ms",
+        "_free",
+        "_late",
+        "_reach_ms",
+        "_recent",
+        "_since_ms",
+        "_state",
+        "_tallies",
+        "bound_ms",
+    )
 
     def __init__(self, bound_ms: float, now: float) -> None:
         self.bound_ms = bound_ms
-        self._recent: deque[tuple[float, Hop | None]] = deque()
+        self._recent = _Window()
         self._late = 0
-        self._tallies: dict[Pair, _Tally] = {}
+        self._tallies = [_Tally((0, None), _NO_HOP)]
+        self._by_pair: dict[Pair, _Tally] = {}
+        self._free: list[int] = []
+        """Places of tallies of which no event is left."""
         self._reach_ms: float | None = None
         self._direct_ms: float | None = None
         self._state: State = "unmeasured"
@@ -99,10 +149,11 @@ class BoundWatch:
 
     def note(self, age_ms: float, slowest: Hop | None, now: float) -> bool:
         """An event came; says whether that changed the state."""
-        if len(self._recent) == WINDOW:
-            self._count(*self._recent.popleft(), sign=-1)
-        self._recent.append((age_ms, slowest))
-        self._count(age_ms, slowest, sign=1)
+        hop, taken_ms = (_NO_HOP, 0.0) if slowest is None else (self._place_of(slowest), slowest.taken_ms)
+        self._count(age_ms, hop, taken_ms, sign=1)
+        gone = self._recent.put(age_ms, hop, taken_ms)
+        if gone is not None:
+            self._count(*gone, sign=-1)
         return self._judge(now)
 
     def expect(self, reach_ms: float, direct_ms: float, now: float) -> bool:
@@ -113,12 +164,13 @@ class BoundWatch:
     def change(self, bound_ms: float, now: float) -> bool:
         """Another bound holds from now on; says whether that changed the state."""
         self.bound_ms = bound_ms
-        recent, self._recent = self._recent, deque()
         self._late = 0
-        self._tallies.clear()
-        for age_ms, slowest in recent:
-            self._recent.append((age_ms, slowest))
-            self._count(age_ms, slowest, sign=1)
+        for tally in self._by_pair.values():
+            tally.count = tally.late = 0
+            tally.taken_ms = tally.late_ms = 0.0
+        recent = self._recent
+        for age_ms, hop, taken_ms in zip(recent.ages, recent.hops, recent.taken, strict=True):
+            self._count(age_ms, hop, taken_ms, sign=1)
         return self._judge(now)
 
     @property
@@ -128,17 +180,25 @@ class BoundWatch:
         in_time = counted - self._late
         return Standing(self._state, self._since_ms, counted, in_time, self._slowest(), self._reach_ms, self._direct_ms)
 
-    def _count(self, age_ms: float, slowest: Hop | None, *, sign: int) -> None:
+    def _place_of(self, hop: Hop) -> int:
+        """Where the tally of a hop is."""
+        pair = hop.source, hop.target
+        tally = self._by_pair.get(pair)
+        if tally is None:
+            place = self._free.pop() if self._free else len(self._tallies)
+            tally = self._by_pair[pair] = _Tally(pair, place)
+            self._tallies[place : place + 1] = [tally]
+        return tally.place
+
+    def _count(self, age_ms: float, hop: int, taken_ms: float, *, sign: int) -> None:
         is_late = age_ms > self.bound_ms
         self._late += sign if is_late else 0
-        if slowest is not None:
-            pair = slowest.source, slowest.target
-            tally = self._tallies.get(pair)
-            if tally is None:
-                tally = self._tallies[pair] = _Tally()
-            tally.add(slowest.taken_ms, late=is_late, sign=sign)
+        if hop != _NO_HOP:
+            tally = self._tallies[hop]
+            tally.add(taken_ms, late=is_late, sign=sign)
             if not tally.count:
-                del self._tallies[pair]
+                del self._by_pair[tally.pair]
+                self._free.append(hop)
 
     def _judge(self, now: float) -> bool:
         state = self._found()
@@ -150,15 +210,15 @@ class BoundWatch:
     def _found(self) -> State:
         if self._direct_ms is not None and self._direct_ms > self.bound_ms:
             return "impossible"
-        if self._recent:
+        if len(self._recent):
             return "missed" if self._late * _LATE_MAX_IN > len(self._recent) else "met"
         if self._reach_ms is None or isinf(self._reach_ms):  # links are still being looked for
             return "unmeasured"
         return "met" if self._reach_ms <= self.bound_ms else "missed"
 
     def _slowest(self) -> Hop | None:
-        if not self._tallies:
+        if not self._by_pair:
             return None
-        pair, tally = max(self._tallies.items(), key=lambda each: (each[1].late, each[1].count))
-        taken_ms = tally.late_ms / tally.late if tally.late else tally.taken_ms / tally.count
-        return Hop(*pair, taken_ms)
+        slowest = max(self._by_pair.values(), key=lambda each: (each.late, each.count))
+        taken_ms = slowest.late_ms / slowest.late if slowest.late else slowest.taken_ms / slowest.count
+        return Hop(*slowest.pair, taken_ms)

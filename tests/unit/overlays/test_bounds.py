@@ -80,6 +80,19 @@ def test_the_slowest_hop_is_that_of_the_late_events_if_there_are_any() -> None:
     assert watch.standing.slowest == Hop(1, 2, 20.0)
 
 
+def test_places_of_hops_that_are_forgotten_are_taken_by_others() -> None:
+    watch = BoundWatch(50.0, 0.0)
+    for number in range(5 * WINDOW):
+        watch.note(10.0, Hop(number, number + 1, 8.0), 1.0)
+    assert len(watch._tallies) <= WINDOW + 2
+    assert watch.change(5.0, 2.0)
+    assert watch.standing.in_time == 0
+    for _ in range(WINDOW):
+        watch.note(1.0, None, 3.0)
+    assert watch.standing.slowest is None
+    assert not watch._by_pair
+
+
 def test_hops_are_forgotten_with_their_events() -> None:
     watch = BoundWatch(50.0, 0.0)
     watch.note(90.0, Hop(1, 2, 80.0), 0.0)

@@ -157,7 +157,8 @@ def _plain(value: float | None) -> float | None:
 def bound_of(report: BoundReported, name: str = "") -> Bound:
     """What a node has said."""
     hop = None if report.slow_ms is None else SlowestHop(report.slow_from, report.slow_to, report.slow_ms)
-    since = datetime.now(UTC) - timedelta(milliseconds=min(max(report.for_ms, 0.0), 1e12))
+    for_ms = report.for_ms if 0.0 <= report.for_ms < 1e12 else 0.0  # it may be NaN
+    since = datetime.now(UTC) - timedelta(milliseconds=for_ms)
     return Bound(
         report.delay_ms_max,
         name,

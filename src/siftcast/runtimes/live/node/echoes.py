@@ -33,6 +33,8 @@ class Echoes:
         self._loop = loop
         self._tell = tell
         self._asked: dict[int, tuple[NodeId, float, bool]] = {}
+        self._looked_at: set[NodeId] = set()
+        """Those to whom a heartbeat is on its way that nobody has to be told of."""
         self._count = 0
 
     def ask(self, number: NodeId, connection: Connection, *, for_protocol: bool = True) -> None:
@@ -43,7 +45,8 @@ class Echoes:
 
     def look(self, number: NodeId, connection: Connection) -> None:
         """Measures for people, unless such a heartbeat is on its way already."""
-        if not any(asked == number and not told for asked, _, told in self._asked.values()):
+        if number not in self._looked_at:
+            self._looked_at.add(number)
             self.ask(number, connection, for_protocol=False)
 
     def want(self, number: NodeId, within_s: float) -> None:
@@ -56,7 +59,8 @@ class Echoes:
             self._tell(DelayMeasured(number, None))
 
     def joined(self, number: NodeId, connection: Connection) -> None:
-        """A node is connected."""
+        """A node is connected; what went over another connection may never be answered."""
+        self._looked_at.discard(number)
         for _ in range(self.wanted.pop(number, 0)):
             self.ask(number, connection)
         self.look(number, connection)
@@ -66,6 +70,8 @@ class Echoes:
         asked = self._asked.pop(echo, None)
         if asked is None or asked[0] != number:
             return
+        if not asked[2]:
+            self._looked_at.discard(number)
         delay_ms = (monotonic() - asked[1]) * 1_000 / 2
         recent = self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED))
         recent.append(delay_ms)
@@ -75,6 +81,7 @@ class Echoes:
 
     def lost(self, number: NodeId) -> None:
         """A node is not connected any more."""
+        self._looked_at.discard(number)
         for echo, (asked, _, for_protocol) in tuple(self._asked.items()):
             if asked == number:
                 del self._asked[echo]
