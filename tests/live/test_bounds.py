@@ -19,9 +19,11 @@ from siftcast.runtimes.live.errors import Forbidden, Refused
 from siftcast.runtimes.live.node import meeting
 from siftcast.runtimes.live.node.rights import hash_token, new_token
 from siftcast.runtimes.live.wire.frames import Hello, Welcome, encode_frame
+from siftcast.schemes import scheme as scheme_of
+from siftcast.schemes import scheme_names
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
-from tests.live.nodes import running, url_of
+from tests.live.nodes import joined, running, url_of
 from tests.live.proxies import Proxy
 from tests.live.small_networks import SmallNetwork, small_network
 
@@ -57,7 +59,7 @@ async def measured(network: SmallNetwork) -> None:
 async def aged(publisher: Bus, stream: EventStream) -> ReceivedEvent:
     """Publishes until an event arrives whose age is known: until all know that it is wanted here."""
     for number in itertools.count():
-        await publisher.publish({"x": number})
+        await publisher.publish({"x": number, "value": number % 1_000})
         try:
             event = await asyncio.wait_for(anext(stream), 0.2)
         except TimeoutError:
@@ -97,6 +99,21 @@ async def test_every_scheme_says_whether_a_bound_is_kept_and_which_hop_was_slowe
             assert [row["bandwidth"] for row in rows] == [1e6, None]
             assert [row["bound"]["state"] for row in rows] == ["met", "missed"]
             assert rows[1]["bound"]["slowest_hop"]["to"] == "n2"
+
+
+@pytest.mark.parametrize("scheme", [name for name in scheme_names() if not scheme_of(name).simulated_only])
+@on_loop
+async def test_in_each_scheme_that_runs_on_sockets_the_age_of_events_is_known(scheme: str, tmp_path: Path) -> None:
+    async with (
+        joined(tmp_path, ["a", "b", "c"], scheme, durable=False) as nodes,
+        siftcast.connect(url_of(nodes["a"])) as publisher,
+        siftcast.connect(url_of(nodes["c"])) as bus,
+    ):
+        stream = await bus.subscribe("value >= 0", delay_ms_max=NEVER_MS).ready()
+        event = await aged(publisher, stream)
+        assert event.late_ms == 0.0
+        await until(lambda: stream.bound and stream.bound.counted)
+        assert (stream.bound and stream.bound.state) == "met"
 
 
 @on_loop

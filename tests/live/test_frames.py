@@ -95,6 +95,24 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         assert encode_frame(back) == data
 
 
+class MessageOfVersion3(msgspec.Struct, array_like=True, tag=17):
+    """What version 3 reads of a message between nodes."""
+
+    message: msgspec.Raw
+    introductions: tuple[node_frames.Introduction, ...] = ()
+
+
+def test_version_3_reads_a_message_that_says_how_old_its_event_is() -> None:
+    raw, introduced = msgspec.Raw(encode_event(EVENT)), (node_frames.Introduction(1, "a", "b", 2),)
+    aged = node_frames.PeerMessage(raw, introduced, node_frames.Age(5.0, 1.0))
+    body = frames.encode_body(aged)
+    old = msgspec.msgpack.decode(body, type=MessageOfVersion3)
+    assert (bytes(old.message), old.introductions) == (bytes(raw), introduced)
+    new = decode_frame(msgspec.msgpack.encode(old))
+    assert isinstance(new, node_frames.PeerMessage)
+    assert new.age is None
+
+
 @given(st.integers(0, frames.SUBSCRIPTION_MAX), st.dictionaries(st.text(), scalars, max_size=4))
 def test_a_delivery_put_together_from_parts_is_a_frame(number: int, attributes: dict[str, object]) -> None:
     encoded = encode_event(Event(attributes, "e"))

@@ -68,6 +68,7 @@ class SharedInbox(Inbox):
         self.members = tuple(
             MemberInbox(number, *each, shared=self) for number, each in zip(numbers, named, strict=True)
         )
+        self.look_at_bounds()
 
     @property
     def bounds(self) -> Mapping[str, Bound]:
@@ -113,6 +114,7 @@ class MemberInbox(Inbox):
     def __init__(self, number: int, name: str, filter: Filter, wishes: Wishes, *, shared: SharedInbox) -> None:
         super().__init__(number, filter, None, shared.buffer, wishes)
         self.name = name
+        self.bound = None if self.bound is None else replace(self.bound, name=name)
         self._shared = shared
 
     @property

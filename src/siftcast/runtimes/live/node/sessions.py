@@ -409,7 +409,7 @@ class Session:
         filter_ = self._filter(frame.filter, subscription.length)
         asked = frame.delay_ms_max, frame.bandwidth
         wishes = [had if ask is None else ask or None for ask, had in zip(asked, subscription.wishes, strict=True)]
-        self.guard.bound(wishes[0])
+        self.guard.bound(frame.delay_ms_max or None)
         wanted = Subscription(subscription.id, filter_, self.name, *wishes)
         self._filters_length += len(frame.filter) - subscription.length
         subscription.length = len(frame.filter)
