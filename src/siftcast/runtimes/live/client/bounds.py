@@ -74,7 +74,8 @@ class Bound:
         if self.state == "impossible" and self.direct_ms is not None:
             words.append(f"the farthest publisher itself is {self.direct_ms:,.0f} ms away")
         if self.counted:
-            words.append(f"{self.in_time / self.counted:.1%} of the last {self.counted:,} events in time")
+            events = "events" if self.counted > 1 else "event"
+            words.append(f"{self.in_time / self.counted:.1%} of the last {self.counted:,} {events} in time")
         elif self.state in ("met", "missed") and self.reach_ms is not None:
             words.append(f"events are expected within {self.reach_ms:,.0f} ms")
         if self.slowest_hop is not None and self.state != "met":
