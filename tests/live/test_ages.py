@@ -11,8 +11,9 @@ from siftcast.overlays.contract import NodeId
 from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.node import ages as ages_module
 from siftcast.runtimes.live.node.ages import FOR_S, KEPT_MAX, Ages
+from siftcast.runtimes.live.node.guests import Waiting
 from siftcast.runtimes.live.wire.node_frames import Age, AgesWanted
-from tests.live.asynchronous import on_loop
+from tests.live.asynchronous import on_loop, until
 
 DELAYS_MS = {2: 10.0, 3: 40.0}
 
@@ -143,12 +144,30 @@ async def test_wanting_ends_when_nobody_says_it_any_more(clock: Clock, monkeypat
 
 @on_loop
 async def test_who_still_wants_it_says_it_again_before_it_ends(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ages_module, "_ROUND_S", 0.001)
     said: list[AgesWanted] = []
     ages = ages_of(1, said)
     ages.want(True)
-    monkeypatch.setattr(ages_module, "_ROUND_S", 0.001)
-    clock.pass_ms(FOR_S * 1_000 - 1)
-    ages.want(True)
+    clock.pass_ms(FOR_S * 500)
+    ages.want(True)  # as it is told each second
+    await asyncio.sleep(0.01)
+    assert len(said) == 1
+    clock.pass_ms(FOR_S * 500 - 1)
+    await until(lambda: len(said) == 2)
+    assert ages.is_wanted
     assert [frame.number for frame in said] == [1, 2]
     assert said[0].origin == said[1].origin
-    ages.stop()
+    ages.want(False)
+    clock.pass_ms(FOR_S * 1_000 + 1)
+    await until(lambda: not ages.is_wanted)
+    assert len(said) == 2
+
+
+@on_loop
+async def test_what_waits_for_a_connection_says_how_old_its_event_is_when_it_is_sent() -> None:
+    waiting, age = Waiting(asyncio.get_running_loop(), lambda _: None), 1
+    waiting.put(7, b"plain")
+    waiting.put(7, lambda: b"%d ms" % age)
+    age = 5
+    assert waiting.take(7) == [b"plain", b"5 ms"]
+    assert waiting.take(7) == []

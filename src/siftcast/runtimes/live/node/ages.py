@@ -80,8 +80,8 @@ class Ages:
 
     def want(self, wants: bool) -> None:
         """Somebody here wants to know how old events are, or nobody does any more."""
-        self._wants = wants
-        if wants and self._until_s - monotonic() < FOR_S - _MARGIN_S:
+        begins, self._wants = wants and not self._wants, wants
+        if begins and self._until_s - monotonic() < FOR_S - _MARGIN_S:
             self._say()
 
     def heard(self, frame: AgesWanted) -> None:
