@@ -117,6 +117,21 @@ async def test_in_each_scheme_that_runs_on_sockets_the_age_of_events_is_known(sc
 
 
 @on_loop
+async def test_a_link_that_is_slow_one_way_only_is_taken_for_the_mean_of_both(tmp_path: Path) -> None:
+    async with small_network(tmp_path, 2) as network, Proxy("127.0.0.1", network.port("n0")) as proxy:
+        proxy.delay(0.0, 2 * SLOW_MS / 1_000)
+        await network.start("n0")
+        await network.start("n1", {"n0": proxy.address})
+        await network.joined()
+        async with siftcast.connect(network.url("n0")) as one, siftcast.connect(network.url("n1")) as other:
+            for publisher, bus in ((one, other), (other, one)):
+                stream = await bus.subscribe("x >= 0", delay_ms_max=NEVER_MS).ready()
+                await measured(network)
+                event = await aged(publisher, stream)
+                assert (event.age_ms or 0.0) >= SLOW_MS
+
+
+@on_loop
 async def test_bounds_change_while_the_subscription_stands(tmp_path: Path) -> None:
     async with chain(tmp_path) as network:
         told: list[Bound] = []
