@@ -70,6 +70,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     must_arrive: ClassVar[bool] = False
     """Whether a durable node must not lose it, although what it follows from may have been ephemeral."""
+    grown: ClassVar[int] = 0
+    """How many of its last fields nodes of the version before do not know; they have defaults."""
 
     @property
     def carried(self) -> Event | None:

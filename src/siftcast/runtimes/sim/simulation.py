@@ -440,8 +440,10 @@ class Simulation:
             case Report(what, facts):
                 peer = facts.get("peer")  # what a report is about, if it is about another node
                 self._note("reported", node, peer if isinstance(peer, int) else None, f"{what}: {dict(facts)}")
-            case ExpectDelay() | Defer():
-                pass  # a trace tells what came late, and durable nodes see to what is deferred
+            case ExpectDelay(ids, reach_ms, direct_ms):
+                self.trace.expected |= dict.fromkeys(ids, (reach_ms, direct_ms))
+            case Defer():
+                pass  # durable nodes see to it
             case MeasureDelay(peer):
                 self._check_introduced(node, peer, effect)
                 there = peer in self.protocols and self._wire.joins(node, peer)

@@ -212,6 +212,7 @@ class Call:
                     return
                 self._check(frame)
                 check_certified(self._connection.certificate, self._number)
+                self._connection.version = frame.version
                 self._calls.on_welcome(self._connection, self._number, frame)
                 self._end("")
             case Failure(_, code, message):

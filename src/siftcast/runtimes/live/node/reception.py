@@ -76,6 +76,7 @@ class Reception:
         self._meeting.note(hello)
         welcome = msgspec.structs.replace(self._line.welcome(hello), incarnation=self._rivals.incarnation)
         connection.send(welcome)
+        connection.version = welcome.version
         self._on_joined(connection, hello.identity)
 
     def _settle(self, connection: Connection, hello: Hello) -> None:
