@@ -442,8 +442,6 @@ class Simulation:
                 self._note("reported", node, peer if isinstance(peer, int) else None, f"{what}: {dict(facts)}")
             case ExpectDelay(ids, reach_ms, direct_ms):
                 self.trace.expected |= dict.fromkeys(ids, (reach_ms, direct_ms))
-            case Defer():
-                pass  # durable nodes see to it
             case MeasureDelay(peer):
                 self._check_introduced(node, peer, effect)
                 there = peer in self.protocols and self._wire.joins(node, peer)
@@ -464,7 +462,7 @@ class Simulation:
             case Refuse(request):
                 self.refused.append((node, effect))
                 self._note("refused", node, None, None, request)
-            case _:
+            case _ if not isinstance(effect, Defer):  # durable nodes see to what is deferred
                 raise SimulationError(f"node {node} wants {effect!r}, which the simulator cannot do")
 
     def _write(self, node: NodeId, key: str, changes: Sequence[tuple[str, bytes | None]]) -> None:
