@@ -88,6 +88,7 @@ _LATER = {
         "siftcast.overlays.durability.errors": ("NotDurableError", "RestoreError"),
         "siftcast.overlays.reuse": ("ReuseUnsafeError",),
         "siftcast.schemes.contract": ("SchemeError",),
+        "siftcast.runtimes.live.client.bounds": ("Bound",),
         "siftcast.runtimes.live.client.bus": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
@@ -123,6 +124,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "ArgumentError",
     "Attribute",
+    "Bound",
     "Bus",
     "ClusteringError",
     "ConfigurationError",

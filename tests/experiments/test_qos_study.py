@@ -6,7 +6,7 @@ import pytest
 from siftcast.experiments.qos.examples import follow_examples, measure_mapping
 from siftcast.experiments.qos.judge import judge
 from siftcast.experiments.qos.judge_exact import EXPECTED, judge_bandwidth, judge_examples, judge_properties
-from siftcast.experiments.qos.judge_networks import judge_construction, judge_scale
+from siftcast.experiments.qos.judge_networks import judge_constraints, judge_construction, judge_scale
 from siftcast.experiments.qos.measure import PARTS, run
 from siftcast.experiments.qos.networks import (
     made,
@@ -331,6 +331,30 @@ def test_scale_holds_only_if_rounds_hardly_grow():
         runs = [construction(each, peers, n) for each in ("WL1", "WL2") for peers, n in ((1_000, 10), (7_000, last))]
         (verdict,) = judge_scale(Table(runs))
         assert verdict.holds is holds
+
+
+def constraints(scenario, degree, allowance, notified, false):
+    asked = {"part": "constraints", "scenario": scenario, "degree": degree, "allowance": allowance}
+    return Outcome({**asked, "real_delays": False, "seed": 1}, {"notified": notified, "false": false}, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "false", "holds"),
+    [
+        ((0.5, 0.6), 0.9, 0.1, True),
+        ((0.6, 0.6), 0.9, 0.1, False),
+        ((0.5, 0.6), 0.5, 0.1, False),
+        ((0.5, 0.6), 0.9, 0, False),
+    ],
+)
+def test_bandwidth_must_notify_more_and_more_children_too(narrow, wide, false, holds):
+    runs = [
+        constraints(scenario, degree, allowance, wide if degree == 12 else narrow[allowance > 0], cost)
+        for scenario, cost in (("S1", 0.05), ("S2", false))
+        for degree in (6, 12)
+        for allowance in ALLOWANCES
+    ]
+    assert judge_constraints(Table(runs))[0].holds is holds
 
 
 def test_nothing_measured_is_nothing_judged():

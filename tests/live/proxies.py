@@ -5,7 +5,7 @@ connections, those that stand and those to come, until something else is asked f
 
     pass_on    everything arrives
     corrupt    a share of the bytes have one bit flipped
-    delay      everything arrives, so much later, and in order
+    delay      everything arrives, so much later, and in order; each way may take a time of its own
     stall      nothing arrives for now; what was held arrives as soon as something else is asked for
     drop       what goes one way vanishes; what comes after arrives with a gap before it
     reorder    now and then two pieces of the stream that follow each other change places
@@ -47,7 +47,7 @@ class Proxy:
         """Pairs of pieces that changed places and were not the same."""
         self.mode: Mode = "pass"
         self.share = 0.0
-        self.delay_s = 0.0
+        self.delay_s = {"up": 0.0, "down": 0.0}
         self.way: Way = "up"
         self._target = host, port
         self._seed = seed
@@ -89,9 +89,9 @@ class Proxy:
         self.share = share
         self._become("corrupt")
 
-    def delay(self, delay_s: float) -> None:
-        """Everything arrives so much later."""
-        self.delay_s = delay_s
+    def delay(self, delay_s: float, back_s: float | None = None) -> None:
+        """Everything arrives so much later, what goes back after a time of its own if there is one."""
+        self.delay_s = {"up": delay_s, "down": delay_s if back_s is None else back_s}
         self._become("delay")
 
     def stall(self) -> None:
@@ -198,7 +198,7 @@ class _Stream:
         loop = asyncio.get_running_loop()
         with suppress(ConnectionError):
             while data := await self._reader.read(_CHUNK_BYTES):
-                late = self._proxy.delay_s if self._proxy.mode == "delay" else 0.0
+                late = self._proxy.delay_s[self._way] if self._proxy.mode == "delay" else 0.0
                 await self._held.put((loop.time() + late, data))
         await self._held.put((0.0, b""))
         await asyncio.Event().wait()  # whatever was read is written before the line ends

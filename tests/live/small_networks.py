@@ -15,10 +15,11 @@ from tests.live.asynchronous import until
 class SmallNetwork:
     """Nodes `n0`, `n1`, …; of two that know each other the later one calls."""
 
-    def __init__(self, folder: Path, count: int, *, durable: bool, overlay: str, more: str) -> None:
+    def __init__(self, folder: Path, count: int, *, scheme: str, durable: bool, overlay: str, more: str) -> None:
         self.names = [f"n{number}" for number in range(count)]
         self.nodes: dict[str, Node] = {}
         self._folder = folder
+        self._scheme = scheme
         self._durable = durable
         self._overlay = overlay
         self._more = more
@@ -47,7 +48,7 @@ class SmallNetwork:
         lines = ["[node]", f'name = "{as_name or name}"', f'listen = "{self.address(name)}"']
         if self._durable:
             lines.append(f'data = "{name}"')
-        lines += [self._more, "[overlay]", 'scheme = "filter-based"', self._overlay]
+        lines += [self._more, "[overlay]", f'scheme = "{self._scheme}"', self._overlay]
         lines += [f'[[overlay.nodes]]\nname = "{each}"\naddress = "{known[each]}"' for each in self.names]
         file = parse_configuration("\n".join(lines), str(self._folder / f"{name}.toml"))
         said = self._said.setdefault(name, io.StringIO())
@@ -68,10 +69,16 @@ class SmallNetwork:
 
 @asynccontextmanager
 async def small_network(
-    folder: Path, count: int, *, durable: bool = False, overlay: str = "", more: str = ""
+    folder: Path,
+    count: int,
+    *,
+    scheme: str = "filter-based",
+    durable: bool = False,
+    overlay: str = "",
+    more: str = "",
 ) -> AsyncIterator[SmallNetwork]:
     """Nodes that are still to be started, and are stopped at the end; `overlay` goes into the table of this name."""
-    network = SmallNetwork(folder, count, durable=durable, overlay=overlay, more=more)
+    network = SmallNetwork(folder, count, scheme=scheme, durable=durable, overlay=overlay, more=more)
     try:
         yield network
     finally:

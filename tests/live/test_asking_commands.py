@@ -34,11 +34,16 @@ def test_a_new_token_comes_with_a_table_that_holds_its_hash_only(capsys: pytest.
     assert (spec.name, spec.publish, spec.subscribe, spec.see, spec.node) == (
         "desk", str(Filter.parse("name = 'a\"\\b'")), "TRUE", True, False
     )  # fmt: skip
+    assert spec.delay_ms_min is None
     assert new_token(capsys, "desk")[0] != token
+    (spec,) = parse_configuration(new_token(capsys, "desk", "--delay-ms-min", "50")[1]).configuration.principal
+    assert spec.delay_ms_min == 50
 
 
 @pytest.mark.parametrize(
-    "arguments", [["a b"], ["a", "--publish", "price <"], ["a", "--node", "--see"]], ids=["name", "filter", "node"]
+    "arguments",
+    [["a b"], ["a", "--publish", "price <"], ["a", "--node", "--see"], ["a", "--delay-ms-min", "0"]],
+    ids=["name", "filter", "node", "bound"],
 )
 def test_a_token_that_no_node_would_take_is_not_made(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["token", "new", *arguments]) == 2

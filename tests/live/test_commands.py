@@ -124,6 +124,27 @@ def test_subscriptions_shows_who_wants_what(served: Served) -> None:
     assert (reader.returncode, out) == (0, "")
 
 
+def test_a_bound_is_told_where_it_is_not_kept_and_late_events_are_marked(served: Served) -> None:
+    reader = start("subscribe", "price > 0", "--at", served.url, "--delay-ms-max", "0.000001", "--envelope")
+    assert reader.stderr is not None
+    assert reader.stdout is not None
+    assert "subscribed" in reader.stderr.readline()
+    ages: list[float | None] = []
+    with siftcast.connect_sync(served.url) as bus:
+        while None in (ages or [None]):  # until the node knows how far away its client is
+            bus.publish({"price": 5})
+            line = json.loads(reader.stdout.readline())
+            ages = [line["age_ms"], line["late_ms"]]
+            assert line["attributes"] == {"price": 5}
+    assert ages[0] is not None
+    assert ages[1] == pytest.approx(ages[0] - 1e-6)
+    assert "bound, 1e-06 ms: missed" in reader.stderr.readline()
+    table = finish(start("subscriptions", "--at", served.url))[0]
+    assert "missed" in table
+    finish(reader, signal.SIGINT)
+    assert reader.returncode == 0
+
+
 def test_a_node_stops_on_a_signal_and_says_what_it_did(served: Served) -> None:
     with siftcast.connect_sync(served.url) as bus:
         bus.publish({"x": 1})
@@ -157,6 +178,8 @@ def test_a_node_stops_also_while_its_kernels_are_compiled(tmp_path: Path) -> Non
         (["subscribe", "TRUE", "--count", "0", "--at", "siftcast://127.0.0.1:1"], "take 1 or more"),
         (["subscribe", "TRUE", "--count", "-1", "--durable", "d", "--at", "siftcast://127.0.0.1:1"], "take 1 or more"),
         (["subscriptions", "--at", "localhost"], "is no address"),
+        (["subscribe", "a", "--delay-ms-max", "-1"], "delay_ms_max is a positive number of milliseconds"),
+        (["subscribe", "--filters", "subs.csv", "--bandwidth", "5"], "--bandwidth is for one filter"),
     ],
 )
 def test_a_mistake_is_one_short_message_and_status_2(arguments: list[str], told: str, tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Unsubscribe(12, 13),
         frames.Subscribed(14),
         frames.Deliver(raw, (15, 16), 17),
+        frames.Deliver(raw, (15,), age_ms=18.5),
+        frames.Replace(10, 11, "x < 2", 50.0, 1_000.0),
+        frames.BoundReported(15, 50.0, "missed", 1_000.0, 10, 9, 24.0, "a", "", 60.0, None),
         frames.Dropped(18),
         frames.AcknowledgeOffers(19, (20,)),
         frames.Reject(21, 22, "why"),
@@ -77,6 +80,8 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     samples += [
         node_frames.PeerMessage(raw, introduced),
         node_frames.Invitation(VERSION, "net", "digest", "gossip", {"a": 1}, None, True, 33, "seed", 5_000.0),
+        node_frames.PeerMessage(raw, (), node_frames.Age(12.0, 3.0, 8.0, 37, 38)),
+        node_frames.AgesWanted(39, 40, 20_000.0),
         node_frames.Farewell(),
         node_frames.Forgotten((35, 36)),
         node_frames.Unneeded(),
@@ -88,6 +93,24 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         (back,) = frames_in(data)
         assert type(back) is type(sample)
         assert encode_frame(back) == data
+
+
+class MessageOfVersion3(msgspec.Struct, array_like=True, tag=17):
+    """What version 3 reads of a message between nodes."""
+
+    message: msgspec.Raw
+    introductions: tuple[node_frames.Introduction, ...] = ()
+
+
+def test_version_3_reads_a_message_that_says_how_old_its_event_is() -> None:
+    raw, introduced = msgspec.Raw(encode_event(EVENT)), (node_frames.Introduction(1, "a", "b", 2),)
+    aged = node_frames.PeerMessage(raw, introduced, node_frames.Age(5.0, 1.0))
+    body = frames.encode_body(aged)
+    old = msgspec.msgpack.decode(body, type=MessageOfVersion3)
+    assert (bytes(old.message), old.introductions) == (bytes(raw), introduced)
+    new = decode_frame(msgspec.msgpack.encode(old))
+    assert isinstance(new, node_frames.PeerMessage)
+    assert new.age is None
 
 
 @given(st.integers(0, frames.SUBSCRIPTION_MAX), st.dictionaries(st.text(), scalars, max_size=4))

@@ -21,20 +21,17 @@ EVERY = "value >= 0"
 
 
 async def all_know(network: LocalNetwork, names: list[str]) -> None:
-    """Waits until each of these counts on all of them, who all want something.
-
-    A former place of a node may still be counted where it was a contact, so there may be more.
-    """
+    """Waits until each of these counts on all of them, who all want something, and on nobody else."""
     found = dict.fromkeys(names, 0)
     try:
         async with asyncio.timeout(PATIENCE_S):
-            while min(found.values()) < len(names):
+            while set(found.values()) != {len(names)}:
                 await asyncio.sleep(0.2)
                 for name in names:
                     described = await asyncio.to_thread(network.describe, name)
                     found[name] = described["state"]["known"]
     except TimeoutError:
-        raise AssertionError(f"each should count on at least {len(names)} nodes: {found}") from None
+        raise AssertionError(f"each should count on {len(names)} nodes: {found}") from None
 
 
 @pytest.mark.full

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from siftcast.overlays.contract import ContactsFound, MessageReceived, PeerLost, SendMessage
+from siftcast.overlays.contract import ContactsFound, MessageReceived, PeerGone, PeerLost, SendMessage
 from tests.live.asynchronous import on_loop, until
 from tests.live.growing import Enter, growing, use_everybody
 
@@ -31,6 +31,7 @@ async def test_the_first_node_is_found_again_by_those_it_let_in_though_it_is_ano
         assert now != before
         await until(lambda: network.protocol("b").of(ContactsFound))
         assert network.protocol("b").of(ContactsFound) == [ContactsFound((now,))]
+        assert network.protocol("b").of(PeerGone) == [PeerGone(before)]
         network.protocol("a").is_talkative = False
         network.nodes["b"].life.carrier.carry_out([SendMessage(Enter(), (now,))])
         await until(lambda: network.protocol("a").of(MessageReceived))

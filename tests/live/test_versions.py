@@ -113,8 +113,9 @@ def hello_of(role: str, version: int, oldest: int | None) -> bytes:
     [
         ("client", 2, None, 2),
         ("client", 3, 2, 3),
-        ("client", 4, 3, 3),
-        ("client", 4, 4, None),
+        ("client", 4, 3, 4),
+        ("client", 5, 4, 4),
+        ("client", 5, 5, None),
         ("node", 2, None, None),
         ("client", 1, None, None),
     ],

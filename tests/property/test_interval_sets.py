@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -165,3 +166,13 @@ def test_a_grid_begins_at_zero_unless_it_says_otherwise() -> None:
     even = Scale(Kind.NUMBER, Fraction(2))
     assert (even.before(4), even.after(4)) == ((0, 2, 0), (0, 3, 0))
     assert even.before(3) == even.before(4)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_whole_grid_lies_between_the_infinite_numbers(grid):
+    far = 10**30 * grid.step.numerator
+    assert BOTTOM < grid.before(-inf) < grid.after(-inf) < grid.before(-far)
+    assert grid.after(far) < grid.before(inf) < grid.after(inf) < TOP
+    finite = comparison_set("<", inf, grid) & comparison_set(">", -inf, grid)
+    assert finite & comparison_set("=", far, grid) == comparison_set("=", far, grid)
+    assert finite | comparison_set("=", inf, grid) == comparison_set(">", -inf, grid) & comparison_set("<=", inf, grid)

@@ -169,3 +169,44 @@ def test_messages_of_another_scheme_are_neither_written_nor_read():
         small.encode(Announce(()))
     with pytest.raises(DataError, match="no message"):
         small.decode(b"\x92\xa4Mars\x90")
+
+
+class Before(Message, frozen=True, gc=False):
+    """A message as a version knew it."""
+
+    name: str
+    wanted: Filter
+
+
+class Grown(Message, frozen=True, gc=False):
+    """The same message a version later."""
+
+    grown = 2
+
+    name: str
+    wanted: Filter
+    first: float | None = None
+    second: tuple[Filter, ...] = ()
+
+
+class Holder(Message, frozen=True, gc=False):
+    """A message that carries another."""
+
+    content: Message
+
+
+def test_a_message_that_has_grown_is_understood_by_the_version_before_and_understands_it() -> None:
+    before, after = MessageCodec((Before, Holder)), MessageCodec((Grown, Holder))
+    older = MessageCodec((Grown, Holder), for_older=True)
+    wanted = Filter.parse("a < 1")
+
+    def renamed(data: bytes) -> bytes:
+        return data.replace(b"\xa5Grown", b"\xa6Before")
+
+    plain, second = Grown("n", wanted), Grown("n", wanted, None, (wanted,))
+    assert before.decode(renamed(after.encode(plain))) == Before("n", wanted)
+    assert after.decode(before.encode(Before("n", wanted)).replace(b"\xa6Before", b"\xa5Grown")) == plain
+    for message in (plain, Grown("n", wanted, 5.0), second, Grown("n", wanted, 5.0, (wanted,))):
+        assert after.decode(after.encode(message)) == message
+        assert before.decode(renamed(older.encode(message))) == Before("n", wanted)
+        assert after.decode(older.encode(Holder(message))) == Holder(plain)

@@ -77,6 +77,10 @@ class ChangingNetwork:
     def options(self):
         return {"clique_ms_max": 1.5} if self.scheme == "kyra" else {}
 
+    @property
+    def patience(self):
+        return PATIENCE
+
     def make(self, node):
         chosen = scheme(self.scheme)
         return planned_node(
@@ -87,7 +91,7 @@ class ChangingNetwork:
             first=self.first if node < self.nodes else None,
             network="changing",
             durable=Settings(resend_ms=60, resend_ms_max=500) if self.is_durable else None,
-            settings=PATIENCE,
+            settings=self.patience,
         )
 
     # -- what happens ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.bounds import Hop
 from siftcast.overlays.contract import Deliver, PublishRequested, SendMessage, Spent
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim import (
@@ -19,7 +20,7 @@ from siftcast.runtimes.sim import (
 )
 from siftcast.runtimes.sim.advertising import ranges_of
 from siftcast.runtimes.sim.bursts import publication_times
-from siftcast.runtimes.sim.checkers import delay_bounds
+from siftcast.runtimes.sim.checkers import delay_bounds, kept_bounds
 from siftcast.runtimes.sim.churn import absent_servers, change_times, draw_changes, draw_churn
 from siftcast.runtimes.sim.scenario import ChurnSpec, Step
 from tests.simulation.test_scenarios import SMALL
@@ -184,6 +185,61 @@ def test_bounds_are_saved_with_the_trace_and_those_without_are_not_judged(tmp_pa
     for each in (trace, Trace.load(tmp_path)):
         found = delay_bounds(each)
         assert (found.judged, found.late, found.worst_ms) == (2, 1, 3.0)
+
+
+def test_each_bound_is_judged_by_its_last_thousand_events_with_the_hop_that_was_slowest():
+    trace = Trace(subscriptions={
+        "near": Subscription("near", Filter.parse("TRUE"), delay_ms_max=9.0),
+        "far": Subscription("far", Filter.parse("TRUE"), delay_ms_max=9.0),
+        "own": Subscription("own", Filter.parse("TRUE"), delay_ms_max=9.0),
+        "free": Subscription("free", Filter.parse("TRUE")),
+        "silent": Subscription("silent", Filter.parse("TRUE"), delay_ms_max=9.0),
+    })  # fmt: skip
+    for number in range(1_010):
+        name, at, way = f"e{number}", 100.0 * number, 5.0 if number >= 10 else 50.0
+        trace.records.append((at, "published", 0, None, None, name, 0, 0, 0))
+        trace.records.append((at + 2, "received", 1, 0, "Publication", name, 0, 0, 0))
+        trace.records.append((at + 2 + way, "received", 2, 1, "Publication", name, 0, 0, 0))
+        trace.records.append((at + 90, "received", 2, 0, "Publication", name, 0, 0, 0))  # a second copy, much later
+        trace.deliveries += [
+            (at, 0, name, ["own"]),
+            (at + 2, 1, name, ["near", "free"]),
+            (at + 2 + way, 2, name, ["far"]),
+        ]
+    trace.expected["silent"] = (20.0, 12.0)
+    found = {each.subscription: each for each in kept_bounds(trace)}
+    assert set(found) == {"near", "far", "own", "silent"}
+    shares = {name: (each.standing.state, each.standing.counted, each.standing.in_time) for name, each in found.items()}
+    assert shares == {
+        "near": ("met", 1_000, 1_000), "far": ("met", 1_000, 1_000), "own": ("met", 1_000, 1_000),
+        "silent": ("impossible", 0, 0),
+    }  # fmt: skip
+    assert (found["near"].standing.slowest, found["far"].standing.slowest) == (Hop(0, 1, 2.0), Hop(1, 2, 5.0))
+    assert found["own"].standing.slowest is None
+    trace.subscriptions["far"] = Subscription("far", Filter.parse("TRUE"), delay_ms_max=6.0)
+    worst, *_ = kept_bounds(trace)
+    assert (worst.subscription, worst.standing.state, worst.standing.in_time) == ("far", "missed", 0)
+
+
+def test_a_verdict_says_which_bounds_are_kept_and_the_worst_of_the_others():
+    lines = judge(run(CALM.replace("interval_ms = 5", "interval_ms = 5\ndelay_ms_max = [0.5, 30]"))).lines
+    counted = next(line.value for line in lines if line.name.startswith("bounds ("))
+    assert " met" in counted
+    assert " missed" in counted
+    unkept = [line.value for line in lines if line.name.startswith("bound of ")]
+    assert 0 < len(unkept) <= 5
+    assert all("slowest hop" in value for value in unkept)
+
+
+def test_bandwidths_go_to_the_subscriptions_and_into_the_trace(tmp_path):
+    made = run(CALM.replace("interval_ms = 5", "interval_ms = 5\nbandwidth = [100, 200]"))
+    made.simulation.trace.save(tmp_path)
+    for trace in (made.simulation.trace, Trace.load(tmp_path)):
+        widths = {item.bandwidth for item in trace.subscriptions.values()}
+        assert len(widths) > 1
+        assert all(100 <= width <= 200 for width in widths)
+    with pytest.raises(ScenarioError, match="one bandwidth, or the smallest and the largest"):
+        run(CALM.replace("interval_ms = 5", "interval_ms = 5\nbandwidth = [2, 1]"))
 
 
 def test_bounds_must_be_one_or_a_range():

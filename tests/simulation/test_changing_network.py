@@ -9,6 +9,7 @@ from siftcast.overlays.contract import ApplyRequested, PeerGone
 from siftcast.overlays.epochs.awaited import SILENT
 from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import ABSENT, GONE, LEFT, PRESENT
+from siftcast.runtimes.sim import Faults
 from tests.simulation import changing_network
 from tests.simulation.changing_network import FILTERS, ChangingNetwork, live_through
 
@@ -130,6 +131,23 @@ def test_a_plan_by_other_settings_takes_the_place_of_the_old_one():
     (epoch,) = network.view().epochs
     assert (epoch.number, epoch.settings) == (2, b"others")
     network.check(least=700)
+
+
+@pytest.mark.parametrize(("is_durable", "seed", "gap_ms"), [(False, 20, 2.32), (True, 1, 50.13), (True, 54, 4.66)])
+def test_two_plans_that_are_asked_for_at_once_are_made_once_each(is_durable, seed, gap_ms):
+    """Who asks says it again until it hears of its plan; by then another may have taken that one's place."""
+    faults = Faults(detect_ms=50.0, disk_ms=1.0, jitter_ms=5.0 * (seed % 3))
+    network = ChangingNetwork(seed, "filter-based", 5, faults, is_durable=is_durable)
+    network.simulation.run(300)
+    network.simulation.at(301, 3, ApplyRequested(b"one"))
+    network.simulation.at(301 + gap_ms, 1, ApplyRequested(b"two"))
+    network.simulation.run(6_000)
+    (epoch,) = network.view().epochs
+    assert epoch.number == 3
+    assert not any(network.protocol(node).state()["planning"] for node in range(5))
+    network.simulation.at(6_001, 1, ApplyRequested(b"one" if epoch.settings == b"two" else b"two"))
+    network.simulation.run(9_000)
+    assert network.view().newest.number == 4
 
 
 def test_whoever_asks_for_something_hears_who_does_not_answer_the_coordinator(monkeypatch):

@@ -39,6 +39,33 @@ def test_guests_find_each_other_when_the_only_place_has_ended(entrances, ending,
     expect_one_network(net)
 
 
+def test_a_guest_founds_a_network_as_soon_as_all_it_knows_have_said_that_there_is_none():
+    """It would have waited for 20 requests, 2 s, if one of them had not answered."""
+    net = guests(WAYS_IN["all through the founder"], request_ms=1_000.0)
+    net.leave(0)
+    net.run(2_000)
+    assert 0 not in net.running
+    net.subscribe(3, "s3", "x < 50")
+    net.run(2_100)
+    assert [home.state for home in net.homes(3)] == ["placed"]
+    net.subscribe(1, "s1", "x < 50")
+    net.run(1_100)
+    expect_one_network(net)
+
+
+def test_a_guest_waits_for_whom_it_knows_and_cannot_reach_yet():
+    """They may just be starting: it would found a network of its own beside theirs."""
+    net = HomedNetwork(2, interests=False, entrances=lambda node: (1 - node,), joining_ms=3_000.0)
+    net.subscribe(0, "s0", "x < 50", at_ms=10.0)
+    net.run(1_400)  # the other comes at 1,500 ms
+    assert [home.state for home in net.homes(0)] == ["joining"]
+    net.run(600)
+    assert [home.state for home in net.homes(0)] == ["placed"]
+    net.subscribe(1, "s1", "x < 50")
+    net.run(500)
+    expect_one_network(net)
+
+
 def test_guests_publish_through_whoever_has_a_place_when_the_founder_is_gone():
     net = guests(WAYS_IN["all through the founder"])
     net.crash(0)

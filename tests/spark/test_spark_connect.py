@@ -4,8 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+
+from siftcast.model import Attribute, Schema
+from siftcast.space.dz import DzSpace
 
 pytest.importorskip("grpc", reason="needs the packages of Spark Connect: pip install 'siftcast[spark-connect]'")
 from tests.spark.test_spark_java import without_java
@@ -57,10 +61,15 @@ print(json.dumps({
     "zones": len(ss.partition(events, subscriptions, schema, zones=2).zones),
     "clusters": sorted(row["subscription_id"] for row in clusters.collect()),
     "wanted": ss.cluster_cost(events, subscriptions, clusters).wanted,
+    "dz": sorted([row["a"], row["dz"]] for row in ss.dz(events, schema, length=8).collect()),
+    "dz rates": sorted([row["dz"], row["count"]]
+                       for row in ss.dz(events, schema, length=1).groupBy("dz").count().collect()),
     "stream": stream,
 }))
 spark.stop()
 """
+SPACE = DzSpace.of(Schema([Attribute("a", "int", (0, 10)), Attribute("b", "float", (0.0, 10.0))]))
+DZ = {row["a"]: SPACE.of_event(row) for row in ({"a": 1, "b": 2.0}, {"a": 2, "b": 3.5}, {"a": 3, "b": None})}
 PAIRS = [[1, "all"], [1, "one"], [2, "all"], [2, "high"], [3, "all"]]
 LISTS = [[1, ["all", "one"]], [2, ["all", "high"]], [3, ["all"]]]
 
@@ -86,4 +95,6 @@ def test_a_client_of_spark_connect_gets_the_answers_of_a_session_here(tmp_path):
         "zones": 2,
         "clusters": ["all", "high", "one"],
         "wanted": 5,
+        "dz": [[a, str(dz.prefix(8))] for a, dz in DZ.items()],
+        "dz rates": sorted([text, count] for text, count in Counter(str(dz.prefix(1)) for dz in DZ.values()).items()),
     }

@@ -1,8 +1,8 @@
 """Subscriptions from JSONL, CSV or Parquet, one by one, each either good or with the error that refuses it.
 
-The fields are `id`, `filter` and optionally `dialect`, `subscriber`, `delay_ms_max`, in every format. Generated
-workloads say in a column `hot_spot` where a subscription came from; that is not part of a subscription and is left
-out here. Any other unknown field refuses the row, because it is most likely a known one misspelt.
+The fields are `id`, `filter` and optionally `dialect`, `subscriber`, `delay_ms_max`, `bandwidth`, in every format.
+Generated workloads say in a column `hot_spot` where a subscription came from; that is not part of a subscription and is
+left out here. Any other unknown field refuses the row, because it is most likely a known one misspelt.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from siftcast.model.json_objects import decode_object
 
 SUBSCRIPTION_FORMATS = ("json", "csv", "parquet")
 _ANNOTATIONS = ("hot_spot",)
+_NUMBERS = ("delay_ms_max", "bandwidth")
 _encode = msgspec.json.encode
 
 
@@ -144,11 +145,12 @@ def _csv_fields(raw: bytes, names: list[str]) -> dict[str, Any] | SiftcastError:
     except SubscriptionError as error:
         return error
     fields: dict[str, Any] = {name: cell or None for name, cell in zip(names, cells, strict=True)}
-    if fields.get("delay_ms_max") is not None:
-        try:
-            fields["delay_ms_max"] = float(fields["delay_ms_max"])
-        except ValueError:
-            return SubscriptionError(f"delay_ms_max must be a number, not {fields['delay_ms_max']!r}")
+    for name in _NUMBERS:
+        if fields.get(name) is not None:
+            try:
+                fields[name] = float(fields[name])
+            except ValueError:
+                return SubscriptionError(f"{name} must be a number, not {fields[name]!r}")
     return fields
 
 

@@ -15,7 +15,7 @@ from siftcast.model import DataError, Filter, Schema, SiftcastError
 from siftcast.model.values import Kind
 
 CHUNK_ROWS = 65_536
-_OTHER_COLUMNS = ("id", "subscriber", "delay_ms_max")
+_OTHER_COLUMNS = ("id", "subscriber", "delay_ms_max", "bandwidth")
 
 
 @dataclass(frozen=True, slots=True)

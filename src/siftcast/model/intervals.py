@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isinf
 from operator import itemgetter
 from typing import Any
 
@@ -58,7 +58,7 @@ class Scale:
         if self.step is not None:
             if self._is_whole(value):
                 return (0, -((self.origin.numerator - value) // self.step.numerator), 0)  # type: ignore[operator]
-            return (0, ceil(self._place(value)), 0)
+            return (0, value, 0) if _is_infinite(value) else (0, ceil(self._place(value)), 0)
         if isinstance(value, datetime):
             return (0, microseconds(value), 0)
         return (0, int(value) if isinstance(value, bool) else value, 0)
@@ -68,7 +68,7 @@ class Scale:
         if self.step is not None:
             if self._is_whole(value):
                 return (0, (value - self.origin.numerator) // self.step.numerator + 1, 0)  # type: ignore[operator]
-            return (0, floor(self._place(value)) + 1, 0)
+            return (0, value, 1) if _is_infinite(value) else (0, floor(self._place(value)) + 1, 0)
         if isinstance(value, str):
             return (0, value + "\0", 0)
         if isinstance(value, datetime):
@@ -84,6 +84,11 @@ class Scale:
         number = Fraction(repr(value)) if isinstance(value, float) else Fraction(int(value))  # type: ignore[arg-type]
         assert self.step is not None
         return (number - self.origin) / self.step
+
+
+def _is_infinite(value: Value) -> bool:
+    """Whether a number lies beyond any grid, and is its own place there."""
+    return isinstance(value, float) and isinf(value)
 
 
 SCALES = {kind: Scale(kind) for kind in Kind}

@@ -70,6 +70,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     must_arrive: ClassVar[bool] = False
     """Whether a durable node must not lose it, although what it follows from may have been ephemeral."""
+    grown: ClassVar[int] = 0
+    """How many of its last fields nodes of the version before do not know; they have defaults."""
 
     @property
     def carried(self) -> Event | None:
@@ -364,6 +366,17 @@ class PersistAll(Effect, frozen=True, gc=False):
 
     key: str
     changes: Sequence[tuple[str, bytes | None]]
+
+
+class Defer(Effect, frozen=True, gc=False):
+    """A message is taken in and not acted on yet: the scheme waits for something else first.
+
+    A durable node keeps it under the name, and hands it in again after a crash; nobody else does anything about it.
+    Without a message, what was deferred under the name is done, by the effects before this one.
+    """
+
+    name: str
+    message: Message | None
 
 
 class Report(Effect, frozen=True, gc=False):

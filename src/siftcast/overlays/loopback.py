@@ -22,6 +22,7 @@ from random import Random
 
 from siftcast.overlays.contract import (
     CancelTimer,
+    Defer,
     DelayMeasured,
     Deliver,
     Effect,
@@ -256,7 +257,7 @@ class Loopback:
             case InferRoute(peer):
                 self._check(node, peer, "InferRoute")
                 self._say(node, RouteInferred(peer, (), "unavailable"))
-            case ExpectDelay():
+            case ExpectDelay() | Defer():
                 pass  # nobody is there to be told
             case _:
                 raise AssertionError(f"node {node} wants {effect}, which a loopback cannot do")

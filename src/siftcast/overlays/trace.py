@@ -58,8 +58,10 @@ WANTED = pa.schema(
         ("filter", pa.string()),
         ("subscriber", pa.string()),
         ("delay_ms_max", pa.float64()),
+        ("bandwidth", pa.float64()),
     ]
 )
+_WISHES = ("delay_ms_max", "bandwidth")
 MESSAGE_KINDS = frozenset({"sent", "multicast", "received", "dropped", "lost"})
 """Kinds of records of which there is one for each message."""
 Record = tuple[float, str, int, int | None, str | None, str | None, int, int, int]
@@ -85,6 +87,8 @@ class Trace:
     """Whether each message has its records. Without, messages are counted: for runs of which only the rest is asked."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Without records of messages: how many there were of each kind of record and name of message."""
+    expected: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """What schemes said last of subscriptions with a bound (`ExpectDelay`); it is not saved."""
     _record_tables: list[pa.Table] = field(default_factory=list)
     _delivery_tables: list[pa.Table] = field(default_factory=list)
 
@@ -143,7 +147,7 @@ class Trace:
         ]
         pq.write_table(_table(EVENTS, events) if events else EVENTS.empty_table(), files[2])
         wanted = [
-            (key, item.id, str(item.filter), item.subscriber, item.delay_ms_max)
+            (key, item.id, str(item.filter), item.subscriber, item.delay_ms_max, item.bandwidth)
             for key, item in self.subscriptions.items()
         ]
         pq.write_table(_table(WANTED, wanted) if wanted else WANTED.empty_table(), files[3])
@@ -157,13 +161,15 @@ class Trace:
             counted = (tables[0].schema.metadata or {}).get(_COUNTS)
             counts = msgspec.json.decode(counted or b"[]", type=list[tuple[str, str, int]])
             records, deliveries = tables[0].cast(RECORDS), tables[1].cast(DELIVERIES)
-            events, wanted = tables[2].cast(EVENTS).to_pylist(), _with_bounds(tables[3]).cast(WANTED).to_pylist()
+            events, wanted = tables[2].cast(EVENTS).to_pylist(), _with_wishes(tables[3]).cast(WANTED).to_pylist()
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{place} holds no trace: {error}") from None
         return cls(
             events={row["id"]: Event(_unmarked(msgspec.json.decode(row["attributes"])), row["id"]) for row in events},
             subscriptions={
-                row["key"]: Subscription(row["id"], Filter.parse(row["filter"]), row["subscriber"], row["delay_ms_max"])
+                row["key"]: Subscription(
+                    row["id"], Filter.parse(row["filter"]), row["subscriber"], *(row[name] for name in _WISHES)
+                )
                 for row in wanted
             },
             messages=counted is None,
@@ -183,11 +189,12 @@ class Trace:
             self.deliveries.clear()
 
 
-def _with_bounds(wanted: pa.Table) -> pa.Table:
-    """Subscriptions of a trace that was saved before they had bounds on delay have none."""
-    if "delay_ms_max" in wanted.column_names:
-        return wanted
-    return wanted.append_column(WANTED.field("delay_ms_max"), pa.nulls(len(wanted), pa.float64()))
+def _with_wishes(wanted: pa.Table) -> pa.Table:
+    """Subscriptions of a trace that was saved before they had bounds on delay or bandwidths have none."""
+    for name in _WISHES:
+        if name not in wanted.column_names:
+            wanted = wanted.append_column(WANTED.field(name), pa.nulls(len(wanted), pa.float64()))
+    return wanted
 
 
 def _plain_attributes(event: Event) -> dict[str, Any]:

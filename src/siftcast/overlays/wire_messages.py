@@ -6,6 +6,9 @@ event is the bytes it came in, a filter is its text, a message inside a message 
 read only when it is opened, and what knows its own bytes (`to_wire`, `from_wire`) is those. Everything else is what
 msgspec makes of it, checked when it is read. So a new scheme needs nothing here, as long as its messages are made of
 these.
+
+A message may grow: its last fields, which the version before does not know (`Message.grown`), are left out where they
+hold their defaults, and in all that is written for a node of that version (`for_older`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ _LIMITS = FilterLimits(length_max=1_048_576, depth_max=150, terms_max=65_536)
 class MessageCodec:
     """Writes and reads the messages of one scheme."""
 
-    def __init__(self, messages: Sequence[type[Message]], event_limits: EventLimits | None = None) -> None:
+    def __init__(
+        self, messages: Sequence[type[Message]], event_limits: EventLimits | None = None, *, for_older: bool = False
+    ) -> None:
+        self.for_older = for_older
         self._limits = event_limits
         self._encode = msgspec.msgpack.Encoder().encode
         self._shapes = {kind: _Shape(kind, self) for kind in messages}
@@ -91,25 +97,44 @@ class _Shape:
         self._kind = kind
         self._out = [(name, form[1]) for name, form in zip(names, forms, strict=True)]
         self._in = [(place, form[2]) for place, form in enumerate(forms) if form[2] is not None]
-        self._decode = msgspec.msgpack.Decoder(tuple[tuple(form[0] for form in forms)]).decode  # type: ignore[misc]
+        kinds = tuple(form[0] for form in forms)
+        self._decode: Callable[[msgspec.Raw], Any] = msgspec.msgpack.Decoder(tuple[kinds]).decode  # type: ignore[valid-type]
+        self._defaults = kind.__struct_defaults__[len(kind.__struct_defaults__) - kind.grown :]
+        self._for_older = codec.for_older
+        self._shorter: dict[int, Callable[[msgspec.Raw], Any]] = {
+            size: msgspec.msgpack.Decoder(tuple[kinds[:size]]).decode  # type: ignore[misc]
+            for size in range(len(kinds) - kind.grown, len(kinds))
+        }
         hinted = [hints[name] for name in names]
         self._event = next((place for place, hint in enumerate(hinted) if _is(hint, Event)), None)
         self._holds_messages = any(_is(hint, Message) or _is(hint, Wrapped) for hint in hinted)
 
     def flatten(self, message: Message) -> list[Any]:
         """The fields in their written form."""
-        return [
-            getattr(message, name) if convert is None else convert(getattr(message, name))
-            for name, convert in self._out
-        ]
+        out = self._out if not self._defaults else self._out[: self._count_written(message)]
+        return [getattr(message, name) if convert is None else convert(getattr(message, name)) for name, convert in out]
+
+    def _count_written(self, message: Message) -> int:
+        """How many fields are written of a message that has grown."""
+        count = len(self._out)
+        for default in reversed(self._defaults):
+            if not self._for_older and getattr(message, self._out[count - 1][0]) != default:
+                break
+            count -= 1
+        return count
 
     def build(self, fields: msgspec.Raw) -> Message:
         """The message of fields in their written form."""
-        values = self._decode(fields)
+        if self._shorter:
+            decode = self._shorter.get(len(_decode_raws(fields)), self._decode)
+            values = decode(fields)
+        else:
+            values = self._decode(fields)
         if self._in:
             values = list(values)
             for place, convert in self._in:
-                values[place] = convert(values[place])
+                if place < len(values):
+                    values[place] = convert(values[place])
         return self._kind(*values)
 
     def event_id(self, fields: msgspec.Raw) -> str | None:

@@ -26,6 +26,8 @@ def remarks_on(ground: Ground, options: CircleOptions, circle: Circle) -> Iterat
 
 def _of_clusters(options: CircleOptions, circle: Circle) -> Iterator[str]:
     sizes = [len(cluster) for cluster in circle.clusters]
+    if options.clusters > len(sizes):
+        yield f"clusters = {options.clusters:,}, but there are no more than {_counted(sum(sizes), 'matcher')}"
     was_chosen = options.clusters or options.replicas != _DEFAULTS.replicas
     if was_chosen and min(sizes) < options.replicas:
         yield (

@@ -71,19 +71,19 @@ class CircleOptions:
 
 
 def lay_out(ground: Ground, options: CircleOptions, matchers: Sequence[int], name: str = "") -> Circle:
-    """A circle of these places."""
-    count = options.clusters or max(1, len(matchers) // options.replicas)
-    if count > len(matchers):
-        raise SchemeError(f"{count} clusters want as many matchers, and there are {len(matchers)}")
+    """A circle of these places; X is at most as many as there are, because members come and go."""
+    chosen = options.clusters or max(1, len(matchers) // options.replicas)
+    count = min(chosen, len(matchers))
     weights = numbers_in("node_weights", options.node_weights)
     if weights and len(weights) != len(matchers):
         raise SchemeError(f"node_weights has {len(weights)} numbers for {len(matchers)} matchers")
     heavy = dict(zip(matchers, weights, strict=False))
     shares = numbers_in("cluster_weights", options.cluster_weights)
-    if shares and len(shares) != count:
-        raise SchemeError(f"cluster_weights has {len(shares)} numbers for {count} clusters")
+    if shares and len(shares) != chosen:
+        raise SchemeError(f"cluster_weights has {len(shares)} numbers for {chosen} clusters")
+    shares = shares if count == chosen else []
     clusters = cut_by_rank(matchers, count, lambda place: heavy.get(place, 1.0), shares)
-    axis = _axis(ground, options, options.zones or count)
+    axis = _axis(ground, options, options.zones or chosen)
     zones = 0 if axis is None else len(axis)
     parts = [int(number) for number in numbers_in("zone_parts", options.zone_parts)] or [options.parts] * zones
     if len(parts) != zones:

@@ -113,10 +113,11 @@ def test_rejected_file_of_an_earlier_run_does_not_survive_a_clean_one(match, wri
 def test_subscriptions_may_be_csv_or_parquet(match, write, inputs, tmp_path):
     table = write(
         "subs.csv",
-        'id,filter,delay_ms_max\ncheap,price < 50,\n"i,bm","symbol = ""x"" OR symbol = \'IBM\'",5\nz,a = 1,soon\n',
+        "id,filter,delay_ms_max,bandwidth\n"
+        'cheap,price < 50,,1e6\n"i,bm","symbol = ""x"" OR symbol = \'IBM\'",5,\nz,a = 1,soon,\ny,a = 1,,wide\n',
     )
     outcome = match(table, inputs[1])
-    assert outcome.json["subscriptions"]["used"] + outcome.json["subscriptions"]["rejected"] == 3
+    assert outcome.json["subscriptions"] == {"used": 1, "rejected": 3}
     assert outcome.status == 1
     pq.write_table(
         pa.table({"id": ["cheap", "cheap"], "filter": ["price < 50", "price < 5"]}), tmp_path / "subs.parquet"

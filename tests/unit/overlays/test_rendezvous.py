@@ -206,7 +206,6 @@ def test_a_refusal_says_whether_matchers_are_away_or_busy() -> None:
     ("options", "problem"),
     [
         ({"replicas": 0}, "at least 1"),
-        ({"clusters": 9}, "9 clusters want as many matchers"),
         ({"clusters": 10**22}, "from -9,223,372,036,854,775,807 to"),
         ({"clusters": 10**12}, "clusters is at most 65,536"),
         ({"zones": 10**7}, "zones is at most 4,096"),
@@ -246,6 +245,8 @@ def test_knobs_that_make_no_ring_are_refused_in_words(options: dict[str, object]
     [
         ({}, []),
         ({"clusters": 2, "parts": 2, "key": "value", "cuts": "[5]", "zones": 2}, []),
+        ({"clusters": 9, "replicas": 1}, ["clusters = 9, but there are no more than 4 matchers"]),
+        ({"clusters": 9, "replicas": 1, "cluster_weights": str([1] * 9)}, ["clusters = 9, but"]),
         ({"clusters": 2, "parts": 9}, ["parts = 9, but there are 2 clusters, so a zone has at most 2"]),
         ({"clusters": 2, "span_parts": 3}, ["span_parts = 3, but"]),
         ({"clusters": 2, "zone_parts": "[7, 1]"}, ["zone_parts = 7, but"]),

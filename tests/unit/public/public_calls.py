@@ -147,13 +147,18 @@ BUS_CALLS: dict[str, Callable[[Any, Any], object]] = {
     "subscribe:start": lambda bus, x: bus.subscribe(FILTER, "name", start=x),
     "subscribe:since": lambda bus, x: bus.subscribe(FILTER, "name", since=x),
     "subscribe:policy": lambda bus, x: bus.subscribe(FILTER, "name", policy=x),
+    "subscribe:delay_ms_max": lambda bus, x: bus.subscribe(FILTER, delay_ms_max=x),
+    "subscribe:bandwidth": lambda bus, x: bus.subscribe(FILTER, bandwidth=x),
+    "subscribe:on_bound": lambda bus, x: bus.subscribe(FILTER, delay_ms_max=1e9, on_bound=None if callable(x) else x),
     "subscribe:buffer": lambda bus, x: bus.subscribe(FILTER, buffer=x),
     "subscribe_many": lambda bus, x: bus.subscribe_many(x),
     "subscribe_many:item": lambda bus, x: bus.subscribe_many(["a = 1", x]),
     "subscribe_many:name": lambda bus, x: bus.subscribe_many([(x, "a = 1")]),
+    "subscribe_many:delay_ms_max": lambda bus, x: bus.subscribe_many(["a = 1"], delay_ms_max=x),
     "subscribe_many:buffer": lambda bus, x: bus.subscribe_many(["a = 1"], buffer=x),
     "on:filter": lambda bus, x: bus.on(x),
     "on:durable": lambda bus, x: bus.on(FILTER, x),
+    "on:delay_ms_max": lambda bus, x: bus.on("nothing = 1", delay_ms_max=x),
     "on:handler": lambda bus, x: bus.on("nothing = 1")(x),
     "end_durable": lambda bus, x: bus.end_durable(x),
     "dead_letters": lambda bus, x: bus.dead_letters(x),
@@ -175,5 +180,5 @@ ELSEWHERE = {
     "Event": {"keys"},  # read as a dict is, with a dict's errors
     "SyncBus": {"call", "run"},  # what a stream asks of the bus that made it
 }
-MADE_BY_OTHERS = {"Bus", "EventStream", "Explanation", "ReceivedEvent", "SyncBus"}
+MADE_BY_OTHERS = {"Bound", "Bus", "EventStream", "Explanation", "ReceivedEvent", "SyncBus"}
 """Classes that users are handed and do not make; their methods are called all the same."""

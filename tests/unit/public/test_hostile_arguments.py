@@ -72,6 +72,8 @@ def test_a_bus_refuses_in_the_same_way_and_goes_on():
             calls = {
                 **{f"Bus.{name}": lambda x, call=call: call(bus, x) for name, call in BUS_CALLS.items()},
                 "EventStream.replace": lambda x: stream.replace(x),
+                "EventStream.replace:delay_ms_max": lambda x: stream.replace(delay_ms_max=x),
+                "EventStream.replace:bandwidth": lambda x: stream.replace(bandwidth=x),
                 "ReceivedEvent.nack": lambda x: event.nack(x),
                 "InProcessBus.connect:name": lambda x: bus.connect(x),
                 "InProcessBus.connect:token": lambda x: bus.connect(token=x),

@@ -2,11 +2,13 @@
 
 import pickle
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 import pytest
 
 from siftcast.model import ArgumentError, Attribute, EventError, Filter, Schema, SchemaError
+from siftcast.model.expression import Comparison, Literal, Reference
 from siftcast.space import Box
 from siftcast.space.dz import LENGTH_MAX, Dz, DzSet, DzSpace, DzTable
 
@@ -289,3 +291,15 @@ def test_an_expression_is_full_at_128_places():
     with pytest.raises(ArgumentError, match="at most 128"):
         Dz.parse("0" * 128).child(1)
     assert Dz.parse("*" * 128) == Dz()
+
+
+@pytest.mark.parametrize("number", [inf, -inf])
+@pytest.mark.parametrize("operator", ["<", "<=", "=", "!=", ">=", ">"])
+@pytest.mark.parametrize("domain", [(0.0, 10.0), (5.0, 20.0)])
+def test_infinite_literals_are_enclosed_on_a_grid(number, operator, domain):
+    space = DzSpace.of(Schema([Attribute("price", "float", domain, 0.5)]))
+    wanted = Filter.of(Comparison(operator, Reference(("price",)), Literal(number)))
+    mapped = space.of_filter(wanted, 8)
+    for price in (inf, -inf, *domain, 7.5, None):
+        if wanted.matches({"price": price}):
+            assert mapped.covers(space.of_event({"price": price}))

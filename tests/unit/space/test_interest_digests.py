@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from siftcast.model import ArgumentError, Attribute, Event, Filter, Schema, SchemaError
-from siftcast.space.digests import InterestDigests, is_within
+from siftcast.space.digests import InterestDigests, batches, is_within
 
 SCHEMA = Schema(
     [
@@ -109,3 +109,16 @@ def test_columns_of_literals_stand_for_filters():
         digests.of_columns(Filter.parse("price >= 0 AND price < 0"), [np.array([1])])
     with pytest.raises(ArgumentError, match="joined by AND"):
         digests.of_columns(Filter.parse("price = 0 OR note = 'x'"), [np.array([1]), np.array(["y"])])
+
+
+def test_a_batch_of_many_forms_keeps_its_order(monkeypatch):
+    """Some at once are of one form and others of three; some have literals so long that each has its own template."""
+    monkeypatch.setattr(batches, "_AT_ONCE", 32)
+    texts = [f"price > {place % 90}" for place in range(40)]
+    texts += [f"price < {place}.{'0' * (place % 25)}1 AND symbol = '{'ABC'[place % 3]}'" for place in range(60)]
+    texts[50::7] = [f"price = {place} OR note = 'x'" for place in range(len(texts[50::7]))]
+    filters = [Filter.parse(text) for text in texts]
+    assert len({id(filter_.template) for filter_ in filters}) > 10
+    digests = InterestDigests.of(SCHEMA, ("price", "symbol"), bits=24)
+    assert [row for (row,) in digests.of_filters(filters).tolist()] == [digests.of_filter(each) for each in filters]
+    assert len(digests.of_filters([])) == 0

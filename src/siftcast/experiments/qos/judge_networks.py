@@ -241,7 +241,8 @@ def judge_constraints(table: Table) -> list[Verdict]:
     false = cells(lambda runs: mean(runs, "false"), real=False)
     narrow, wide = DEGREES
     rises = all(after > notified["S1", narrow][0] for after in notified["S1", narrow][1:])
-    wider = all(
+    wider = all(fmean(notified[scenario, wide]) > fmean(notified[scenario, narrow]) for scenario in SCENARIOS)
+    everywhere = all(
         after >= before
         for scenario in SCENARIOS
         for before, after in zip(notified[scenario, narrow], notified[scenario, wide], strict=True)
@@ -260,7 +261,8 @@ def judge_constraints(table: Table) -> list[Verdict]:
             + ", ".join(f"{100 * each:g} %" for each in ALLOWANCES)
             + "."
             + ("" if rises else " S1 with m = 6 does not rise with every allowance.")
-            + ("" if wider else " m = 12 is not above m = 6 in every cell."),
+            + ("" if wider else " m = 12 is not above m = 6 in the mean.")
+            + f" As first judged, m = 12 ahead in every cell, it {'holds' if everywhere else 'does not hold'}.",
         )
     ]
     if table("constraints", real_delays=True):

@@ -21,6 +21,7 @@ from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Filter, Subscription, SubscriptionError
 
 if TYPE_CHECKING:
+    from siftcast.runtimes.live.client.bounds import Bound
     from siftcast.runtimes.live.client.bus import Bus
     from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
 
@@ -36,6 +37,8 @@ def subscribe(
     authorities: Authorities = None,
     durable: str | None = None,
     from_: Annotated[str | None, Parameter(name="--from")] = None,
+    delay_ms_max: float | None = None,
+    bandwidth: float | None = None,
     envelope: Flag = False,
     quiet: Flag = False,
 ) -> int:
@@ -46,6 +49,8 @@ def subscribe(
     Example: siftcast subscribe "symbol = 'IBM' AND price < 95"
 
     Example: siftcast subscribe --filters subs.jsonl
+
+    Example: siftcast subscribe "price < 95" --delay-ms-max 50
 
     Parameters
     ----------
@@ -63,11 +68,18 @@ def subscribe(
     from_
         Print what a durable subscription still holds once more: from a position, or from a time such as
         2026-03-01T12:00 (in UTC, unless it says otherwise).
+    delay_ms_max
+        How many milliseconds an event may take to get here, for 99 of the last 100. Whether that is kept is said on
+        standard error when it changes, with the slowest hop. With --filters, for each that has no bound of its own.
+    bandwidth
+        How many bytes per second the node may spend on receiving these events and passing them on for others.
     envelope
-        Print each event's id, source and time beside its attributes, and its position in a durable subscription.
+        Print each event's id, source and time beside its attributes, its position in a durable subscription, and where
+        there is a bound its age and by how much it came late, in milliseconds.
     quiet
-        Do not say when the subscription stands.
+        Do not say when the subscription stands, nor whether its bound is kept.
     """
+    from siftcast.runtimes.live.client.bounds import Wishes
     from siftcast.runtimes.live.node.node import run
 
     if (filter is None) is (filters is None):
@@ -78,18 +90,35 @@ def subscribe(
         raise SubscriptionError("a durable subscription has one filter: leave out --filters or --durable")
     if from_ is not None and durable is None:
         raise SubscriptionError("--from is for durable subscriptions; name one with --durable")
+    if filters is not None and bandwidth is not None:
+        raise SubscriptionError("--bandwidth is for one filter; with --filters, give it as a field of each in the file")
     start, since = (None, None) if from_ is None else _beginning(from_)
-    # Filters are read before anything is connected, so that a mistake is told at once.
+    # Bounds are checked and filters read before anything is connected, so that a mistake is told at once.
+    Wishes(delay_ms_max, bandwidth).check()
     wanted = Filter.parse(filter) if filter is not None else None
     many = [] if filters is None else _read_filters(filters)
 
     def open_stream(bus: Bus) -> EventStream:
+        on_bound = None if quiet else _say_bound
         if wanted is None:
-            return bus.subscribe_many(many)
-        return bus.subscribe(wanted, durable, start=start, since=since)
+            has_bounds = delay_ms_max is not None or any(each.delay_ms_max is not None for each in many)
+            return bus.subscribe_many(many, delay_ms_max=delay_ms_max, on_bound=on_bound if has_bounds else None)
+        return bus.subscribe(
+            wanted,
+            durable,
+            start=start,
+            since=since,
+            delay_ms_max=delay_ms_max,
+            bandwidth=bandwidth,
+            on_bound=on_bound if delay_ms_max is not None or durable is not None else None,
+        )
 
     run(_print_events(open_stream, node_at(at), count, token, authorities, envelope=envelope, quiet=quiet))
     return OK
+
+
+def _say_bound(bound: Bound) -> None:
+    err().print(Text(str(bound), "dim" if bound.state == "met" else "yellow"), soft_wrap=True)
 
 
 def _read_filters(path: Path) -> list[Subscription]:
@@ -147,7 +176,8 @@ async def _print_events(
             seen = 0
             while count is None or seen < count:
                 event = await anext(stream)
-                shown = _shown(event, envelope=envelope, position=stream.is_durable)
+                has_bound = stream.bound is not None
+                shown = _shown(event, envelope=envelope, position=stream.is_durable, has_bound=has_bound)
                 sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
                 sys.stdout.flush()
                 event.ack()
@@ -157,7 +187,7 @@ async def _print_events(
             raise
 
 
-def _shown(event: ReceivedEvent, *, envelope: bool, position: bool) -> Mapping[str, object]:
+def _shown(event: ReceivedEvent, *, envelope: bool, position: bool, has_bound: bool) -> Mapping[str, object]:
     """What is printed of an event."""
     if not envelope and not event.matched:
         return event.attributes
@@ -167,4 +197,6 @@ def _shown(event: ReceivedEvent, *, envelope: bool, position: bool) -> Mapping[s
     facts_of_it["attributes"] = event.attributes
     if envelope and position:
         facts_of_it["position"] = event.position
+    if envelope and has_bound:
+        facts_of_it |= {"age_ms": event.age_ms, "late_ms": event.late_ms}
     return facts_of_it

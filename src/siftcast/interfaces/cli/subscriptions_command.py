@@ -82,14 +82,16 @@ def _show(described: dict[str, Any], console: Console) -> None:
     lines.append(("routing entries", str(state.get("entries", 0))))
     counts = ("relays_waiting", "events_parked", "bounds_missed", "bounds_impossible")
     lines += [(name.replace("_", " "), str(state[name])) for name in counts if name in state]
+    lines += [("takes on for others", each) for each in _taken_on(state.get("taken_on_share"))]
     lines += [("makes no progress", _stalled(each)) for each in state.get("stalled", ())]
     console.print(facts(lines))
     table = Table(box=None, pad_edge=False)
-    for heading in ("client", "address", "filter", "dropped", "durable", "waiting"):
+    has_bounds = any(row.get("delay_ms_max") is not None for row in rows)
+    for heading in ("client", "address", "filter", "dropped", "durable", "waiting", *(["bound"] if has_bounds else [])):
         table.add_column(heading, overflow="fold")
     for row in rows:
         cells = [row["client"], row["address"], shorten(row["filter"], 80), str(row["dropped"])]
-        cells += [row.get("durable", ""), str(row.get("waiting", ""))]
+        cells += [row.get("durable", ""), str(row.get("waiting", "")), *([_bound(row)] if has_bounds else [])]
         table.add_row(*map(Text, cells))
     console.print(table if rows else Text("no subscriptions", "dim"))
 
@@ -98,3 +100,26 @@ def _stalled(facts_of_it: dict[str, Any]) -> str:
     """Something that does not go on although nothing keeps it, with its age."""
     more = ", ".join(f"{name} {value}" for name, value in facts_of_it.items() if name not in ("what", "age_s"))
     return f"{facts_of_it['what']} for {facts_of_it['age_s']:.0f} s" + (f" ({more})" if more else "")
+
+
+def _bound(row: dict[str, Any]) -> str:
+    """A subscription's bound on delay, how it stands, and where events lose most time if it is not kept."""
+    bound_ms, standing = row.get("delay_ms_max"), row.get("bound")
+    if bound_ms is None or standing is None:
+        return "" if bound_ms is None else f"{bound_ms:g} ms"
+    words = f"{bound_ms:g} ms {standing['state']}"
+    if standing["state"] != "unmeasured":
+        words += f" for {standing['for_ms'] / 1_000:,.0f} s"
+    if standing["counted"]:
+        words += f", {standing['share_in_time']:.1%} of {standing['counted']:,} in time"
+    hop = standing["slowest_hop"]
+    if hop is not None and standing["state"] != "met":
+        words += f", slowest {hop['from']} → {hop['to']}, {hop['delay_ms']:,.0f} ms"
+    return words
+
+
+def _taken_on(shares: object) -> list[str]:
+    """What a place of a node passes on beyond its own wishes, as a share of what comes to it."""
+    if isinstance(shares, dict):
+        return [f"{place}: {share:.1%}" for place, share in shares.items()]
+    return [f"{shares:.1%}"] if isinstance(shares, int | float) else []

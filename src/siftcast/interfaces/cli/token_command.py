@@ -23,6 +23,7 @@ def new(
     *,
     publish: str | None = None,
     subscribe: str | None = None,
+    delay_ms_min: float | None = None,
     see: Flag = False,
     operate: Flag = False,
     node: Flag = False,
@@ -41,6 +42,8 @@ def new(
         What they may publish, a filter; TRUE for anything, left out for nothing.
     subscribe
         Within what they may subscribe, a filter; TRUE for anything, left out for nothing.
+    delay_ms_min
+        The tightest bound on delay that they may ask for, in milliseconds; left out for any.
     see
         They may see what others subscribe to, dry runs and traces.
     operate
@@ -52,13 +55,18 @@ def new(
 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}", name):
         raise DataError(f"'{name}' is no name; names are letters, digits, '-' and '_', at most 63")
-    if node and (publish is not None or subscribe is not None or see or operate):
-        raise DataError("a node has no rights of clients; leave out --publish, --subscribe, --see and --operate")
+    if node and (any(each is not None for each in (publish, subscribe, delay_ms_min)) or see or operate):
+        rights = "--publish, --subscribe, --delay-ms-min, --see and --operate"
+        raise DataError(f"a node has no rights of clients; leave out {rights}")
+    if delay_ms_min is not None and not 1 <= delay_ms_min < 1e15:
+        raise DataError(f"--delay-ms-min is a number of milliseconds from 1 on, not {delay_ms_min:g}")
     token = new_token()
     lines = ["[[principal]]", f'name = "{name}"', f'token_hash = "{hash_token(token)}"']
     for key, text in (("publish", publish), ("subscribe", subscribe)):
         if text is not None:
             lines.append(f"{key} = {_quoted(str(Filter.parse(text)))}")
+    if delay_ms_min is not None:
+        lines.append(f"delay_ms_min = {delay_ms_min}")
     lines += [f"{key} = true" for key, said in (("see", see), ("operate", operate), ("node", node)) if said]
     err().print(Text("The token, which is shown once (commands read it from SIFTCAST_TOKEN):", "dim"), soft_wrap=True)
     sys.stdout.write(f"{token}\n\n")

@@ -26,9 +26,9 @@ What is promised:
 - Ephemeral events and subscriptions cost no write and wait for none: at most once. An ephemeral event that meets a
   durable subscription is durable from there on.
 
-States of an event at a node: taken → staged → safe → relayed → acknowledged by the neighbour (and, where order asks for
-it, landed and released beyond it) → forgotten. States of an event in a queue: waiting → open → acknowledged (history) →
-dropped, or open → refused → open … → dead letter.
+States of an event at a node: taken → staged → safe → (deferred →) relayed → acknowledged by the neighbour (and, where
+order asks for it, landed and released beyond it) → forgotten. States of an event in a queue: waiting → open →
+acknowledged (history) → dropped, or open → refused → open … → dead letter.
 
 What is not: a disk that is lost takes with it what only it had, and so does the part of a disk that is missing when an
 older copy of it is brought back. A node that lost a part of its past finds out from its neighbours before it sends
@@ -46,9 +46,11 @@ Where things are, from the inside out:
     handshake.py            a past that was lost
     roster.py, identity.py  who is who on disk, and whose records these are
     routing_memory.py       what neighbours announced
+    deferred.py             messages that the scheme has taken in and not acted on
     id_memory.py            ids that were seen
     order.py                parking and release where ways differ
     event_log.py, subscription_queue.py, queues.py    durable subscriptions
+    arrivals.py             what is delivered at this node
     capacity.py             how much is kept, and what happens when that is all there may be
     watchdog.py             what makes no progress
     contract.py             what clients ask of a durable node, and what it answers

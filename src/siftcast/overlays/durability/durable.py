@@ -19,6 +19,7 @@ import msgspec
 
 from siftcast.model import DataError, Event, EventError, Subscription
 from siftcast.overlays.contract import (
+    Defer,
     Deliver,
     Effect,
     Effects,
@@ -50,6 +51,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.delivery import Parcel
+from siftcast.overlays.durability.arrivals import Arrivals
 from siftcast.overlays.durability.capacity import Capacity, objection_to
 from siftcast.overlays.durability.contract import (
     Accept,
@@ -64,13 +66,13 @@ from siftcast.overlays.durability.contract import (
     SubscriberAttached,
     SubscriberDetached,
 )
+from siftcast.overlays.durability.deferred import Deferred
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.handing_over import HandingOver
 from siftcast.overlays.durability.handshake import Handshake
 from siftcast.overlays.durability.held_back import HeldBack
 from siftcast.overlays.durability.id_memory import IdMemory
 from siftcast.overlays.durability.ledger import Ledger
-from siftcast.overlays.durability.link import Link
 from siftcast.overlays.durability.messages import (
     Acknowledge,
     ControlRelay,
@@ -132,6 +134,7 @@ class Durable(Protocol):
         self._handing_over = HandingOver(self._ledger, self._queues)
         self._accepted = IdMemory(self._ledger, "accepted", settings.ids_max)
         self._routing = RoutingMemory(self._ledger, node, inner.messages)
+        self._deferred = Deferred(self._ledger, self._codec)
         self._out: list[Effect] = []  # effects of this stimulus that wait until it is safe
         self._now_out: list[Effect] = []  # those that need not wait
         self._calendar_ms = 0.0
@@ -149,6 +152,9 @@ class Durable(Protocol):
         )
         self._capacity = Capacity(self._queues, self._landings, self._relaying, settings)
         self._held_back = HeldBack(self._relaying, self._capacity, roster, self._now_out.append)
+        self._arrivals = Arrivals(
+            self._queues, self._handing_over, self._landings, self._capacity, self._relaying, self._now_out
+        )
         self._watchdog = Watchdog(self._relaying, self._landings, self._ledger, roster, settings.stall_ms)
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
@@ -224,6 +230,7 @@ class Durable(Protocol):
                 self._give_up(stimulus, now)
             case EpochRetired(epoch):
                 self._routing.forget_epoch(epoch)
+                self._deferred.forget_epoch(epoch)
                 self._run(stimulus, now)
             case HandOverRequested(heir):
                 for piece in self._handing_over.give(heir):
@@ -311,6 +318,8 @@ class Durable(Protocol):
                 self._introduce(peer, now)
             self._relaying.greet(peer)
         self._landings.resume()
+        for message in self._deferred.restore(records):
+            self._carry_out(self._inner.handle(MessageReceived(self._node, message), now), now, durable=True)
         self._follow(now)
 
     def _restore(self, restored: Mapping[str, bytes], *, damaged: bool, nonce: int) -> Mapping[str, bytes]:
@@ -373,7 +382,7 @@ class Durable(Protocol):
                         self._relaying.release(places)
                     case Unparked(event, names):
                         if held := [name for name in names if name in self._queues]:
-                            self._queue(event, held, now)
+                            self._arrivals.queue(event, held, self._clock(now))
 
     # -- messages ----------------------------------------------------------------------------------------
 
@@ -402,7 +411,7 @@ class Durable(Protocol):
                 self._take_releases(sender, stream, numbers, now)
             case Greet():
                 self._handshake.take_greeting(sender, message, now)
-                self._release_orphans(self._relaying.link(sender))
+                self._landings.release_all(self._relaying.link(sender).take_orphans())
                 self._follow(now)
             case _:
                 self._run(stimulus, now)
@@ -427,17 +436,11 @@ class Durable(Protocol):
             places = self._carry_out(effects, now, durable=True, duty=duty, ticket=each.ticket)
             if duty:
                 self._landings.charge(duty, places)
-        self._release_orphans(link)
+        self._landings.release_all(link.take_orphans())
         if relay.ticket is not None and relay.released and relay.stream == link.stream_in:
             self._landings.release(link.duty_of(relay.number))
         self._follow(now)
         self._relaying.acknowledge(sender)
-
-    def _release_orphans(self, link: Link) -> None:
-        """Releases what came in a stream that its sender has given up."""
-        orphans, link.orphans = link.orphans, []
-        for orphan in orphans:
-            self._landings.release(orphan)
 
     def _leave_out(self, sender: NodeId, message: Message, now: float) -> None:
         """Goes past a message that stopped this node: it counts as taken, and is kept apart on disk."""
@@ -493,11 +496,9 @@ class Durable(Protocol):
     ) -> list[Place]:
         """Sends effects of the scheme on their way; returns the relays that were made.
 
-        What was accepted here is relayed whatever it follows from (timers ask again, too); `own`: an ephemeral event
-        of this node's publishers, who can be told that it is not kept."""
+        `own`: an ephemeral event of this node's publishers, who can be told that it is not kept."""
         places: list[Place] = []
-        delivered: dict[str, None] = {}
-        event: Event | None = None
+        delivered: dict[str, tuple[Event, bool, dict[str, None]]] = {}
         for effect in effects:
             match effect:
                 case SendMessage(message, destinations):
@@ -508,7 +509,7 @@ class Durable(Protocol):
                     elif message.must_arrive:
                         # For a node that may be absent: nobody else waits until it has arrived there.
                         self._relaying.relay(message, destinations)
-                    elif durable or message.event_id is None or message.event_id in self._accepted:
+                    elif self._is_kept(message.event_id, durable=durable):
                         places += self._relaying.relay(message, destinations, duty, ticket)
                         if message.event_id is None and isinstance(parcel := opened(message)[1], Parcel):
                             for peer in parcel.destinations:
@@ -516,7 +517,12 @@ class Durable(Protocol):
                     else:
                         self._now_out.append(effect)
                 case Deliver(event, ids):
-                    delivered.update(dict.fromkeys(ids))
+                    # Of one event several times if a plan passes to another; of several if what was deferred goes on.
+                    first = delivered.setdefault(event.id, (event, durable or event.id in self._deferred, {}))
+                    first[2].update(dict.fromkeys(ids))
+                case Defer(_, message):
+                    if message is None or self._is_kept(message.event_id, durable=durable):
+                        self._deferred.follow(effect)
                 case AdoptSubscriptions(subscriptions):
                     for item in subscriptions:
                         self._queues.subscribe(item, QueuePolicy(), adopted=True)
@@ -532,25 +538,13 @@ class Durable(Protocol):
                     self._now_out.append(effect)
                 case _:
                     (self._out if durable else self._now_out).append(effect)
-        if event is not None:
-            others, names = self._queues.split(list(delivered))
-            for heir, piece in self._handing_over.pass_on(event, others, self._clock(now)):
-                self._relaying.relay(piece, (heir,))
-            if others:
-                (self._out if durable else self._now_out).append(Deliver(event, others))
-            if names and ticket is not None and not self._landings.is_own(duty):
-                self._landings.park(duty, event, names)
-            elif names and not durable and (reason := self._capacity.objection()):
-                self._now_out += self._capacity.miss(event, reason, own=own)
-            elif names:
-                self._queue(event, names, now)
+        for event, kept, meant in delivered.values():
+            self._arrivals.take(event, meant, self._clock(now), durable=kept, duty=duty, ticket=ticket, own=own)
         return places
 
-    def _queue(self, event: Event, names: list[str], now: float) -> None:
-        try:
-            self._queues.append(event, names, self._clock(now))
-        except EventError as error:  # an ephemeral event; durable ones were asked at the door
-            self._now_out.append(Refuse(event.id, str(error)))
+    def _is_kept(self, event_id: str | None, *, durable: bool) -> bool:
+        """Whether a message must not be lost: it is about no event, or about one that is kept, whatever set it off."""
+        return durable or event_id is None or event_id in self._accepted or event_id in self._deferred
 
     # -- facts -------------------------------------------------------------------------------------------
 
@@ -560,8 +554,9 @@ class Durable(Protocol):
         return self._queues
 
     def waiting(self) -> Iterator[tuple[NodeId, Message]]:
-        """Everything of the scheme that its receiver has not acknowledged, with the receiver."""
-        return self._relaying.all_waiting()
+        """Everything of the scheme that its receiver has not acknowledged, with the receiver, and what is deferred."""
+        yield from self._relaying.all_waiting()
+        yield from ((self._node, message) for message in self._deferred.messages())
 
     @property
     def relays_waiting(self) -> int:

@@ -60,7 +60,7 @@ class HandingOver:
     def _pieces(self, name: str, heir: NodeId) -> Iterator[TakeOver]:
         item, policy = self._queues.subscription(name), self._queues.policy(name)
         assert policy is not None
-        bare = TakeOver(name, item.filter, item.subscriber, item.delay_ms_max, policy)
+        bare = TakeOver(name, item.filter, item.subscriber, item.delay_ms_max, policy, bandwidth=item.bandwidth)
         self._handed[name] = heir, bare
         self._ledger.put(_KEY + name, msgspec.msgpack.encode((heir, self._codec.encode(bare))))
         letters = tuple((each.event, each.refusals, each.reason) for each in self._queues.dead_letters(name))
@@ -76,7 +76,7 @@ class HandingOver:
 
     def take(self, told: TakeOver) -> Subscription:
         """Takes a piece of a subscription that is this node's own from now on."""
-        item = Subscription(told.subscription, told.filter, told.subscriber, told.delay_ms_max)
+        item = Subscription(told.subscription, told.filter, told.subscriber, told.delay_ms_max, told.bandwidth)
         if told.subscription not in self._queues:
             self._queues.subscribe(item, told.policy, adopted=True)
         self._queues.take_in(told.subscription, told.events, told.letters)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import msgspec
 
 from siftcast.overlays.contract import NodeId
+from siftcast.overlays.durability.deferred import ROOM
 from siftcast.overlays.durability.errors import RestoreError
 from siftcast.overlays.durability.messages import Lineage
 from siftcast.overlays.durability.roster import Roster
@@ -79,13 +80,13 @@ def fit_to_network(
     if before.layout == roster.layout:
         return dict(records), []
     waiting = Counter(key.split("/", 2)[1] for key in records if key.startswith("outbox/"))
-    parked = sum(key.startswith("duty/") for key in records)
-    if waiting or parked:
+    here = sum(key.startswith(("duty/", f"{ROOM}/")) for key in records)
+    if waiting or here:
         named = sorted((roster.name(int(peer)), count) for peer, count in waiting.items())
         listed = ", ".join(f"{count:,} for '{name}'" for name, count in named)
         raise RestoreError(
             f"messages of the network as it was laid out before wait in the data folder of '{before.name}' "
-            f"({listed or f'{parked:,} that are not released'}); start the nodes with the former [overlay] until "
+            f"({listed or f'{here:,} that wait here for others'}); start the nodes with the former [overlay] until "
             "nothing waits (siftcast subscriptions shows it), then change it"
         )
     gone = [

@@ -256,6 +256,11 @@ class Link:
         self.relays_in.skip(relay.base - 1)
         return True
 
+    def take_orphans(self) -> list[int]:
+        """The duties of a stream that the peer has given up, to be released."""
+        orphans, self.orphans = self.orphans, []
+        return orphans
+
     def owe(self, number: int, duty: int) -> None:
         """A relay of the peer is a duty of this node until it has landed and is released."""
         self.duties[number] = duty

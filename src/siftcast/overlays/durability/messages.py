@@ -93,6 +93,7 @@ class TakeOver(Message, frozen=True, gc=False):
 
     control: ClassVar[bool] = False
     must_arrive: ClassVar[bool] = True
+    grown: ClassVar[int] = 1
 
     subscription: str
     filter: Filter
@@ -101,6 +102,7 @@ class TakeOver(Message, frozen=True, gc=False):
     policy: QueuePolicy
     events: tuple[tuple[Event, float, bool], ...] = ()
     letters: tuple[tuple[Event, int, str], ...] = ()
+    bandwidth: float | None = None
 
 
 class Release(Message, frozen=True, gc=False):

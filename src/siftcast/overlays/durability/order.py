@@ -247,6 +247,11 @@ class Landings:
         self._release(number, duty)
         self._proceed(number)
 
+    def release_all(self, numbers: Iterable[int]) -> None:
+        """The same for several duties."""
+        for number in numbers:
+            self.release(number)
+
     def _release(self, number: int, duty: _Duty) -> None:
         record = duty.record
         record.released = True

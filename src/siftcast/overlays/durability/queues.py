@@ -34,6 +34,7 @@ class SubscriptionRecord(msgspec.Struct, frozen=True, array_like=True, gc=False)
     delay_ms_max: float | None
     policy: QueuePolicy
     born: int
+    bandwidth: float | None = None
 
 
 Letter = Bury
@@ -144,7 +145,8 @@ class Queues:
             room, _, name = key.partition("/")
             if room == "subscription":
                 record = msgspec.msgpack.decode(data, type=SubscriptionRecord)
-                item = Subscription(name, parse_filter(record.filter), record.subscriber, record.delay_ms_max)
+                wishes = record.delay_ms_max, record.bandwidth
+                item = Subscription(name, parse_filter(record.filter), record.subscriber, *wishes)
                 self._queues[name] = SubscriptionQueue(item, record.policy, record.born, self._log, self._ledger)
             elif room == "dead":
                 position, _, name = name.partition("/")
@@ -180,7 +182,12 @@ class Queues:
         queue.subscription, queue.policy = subscription, policy
         self._may_be_due_sooner = True
         record = SubscriptionRecord(
-            str(subscription.filter), subscription.subscriber, subscription.delay_ms_max, policy, queue.born
+            str(subscription.filter),
+            subscription.subscriber,
+            subscription.delay_ms_max,
+            policy,
+            queue.born,
+            subscription.bandwidth,
         )
         self._ledger.put(f"subscription/{name}", msgspec.msgpack.encode(record))
         queue.keep()

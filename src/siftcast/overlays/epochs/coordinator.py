@@ -10,8 +10,8 @@ Changes are made one after the other, several at a time if they were asked for t
 The coordinator asks in rounds. What holds for the whole network must hold for two rounds in a row in which nothing
 happened anywhere (same lives, same activity): then it held between them. A member that is asked and does not answer for
 `absent_ms` is left out of the next plan, provided that at least half of the members answer (who is cut off from most
-accuses nobody), and, where subscriptions are durable, that somebody present guards it. It is expected back, and what
-waits for it is kept: only a person says that a node is gone.
+accuses nobody), that there can be a plan without it, and, where subscriptions are durable, that somebody present guards
+it. It is expected back, and what waits for it is kept: only a person says that a node is gone.
 
 An epoch in which an absent member has a place is not retired, because that member may hold messages of it. So after a
 crash two epochs stay open until the node is back, or gone.
@@ -22,9 +22,12 @@ a person who knows that it does not come back says so to any node, which then ta
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from siftcast.overlays.contract import NodeId
+from siftcast.model.bounded_cache import remember
+from siftcast.overlays.contract import NodeId, Report
 from siftcast.overlays.epochs.messages import Progress
 from siftcast.overlays.epochs.view import (
     ABSENT,
@@ -42,6 +45,8 @@ from siftcast.overlays.epochs.view import (
 
 SILENT_MS = 1_000.0
 """Who has not answered for so long is named as one that the others wait for."""
+REPLACED = "it was planned so, and somebody has asked for another plan since, which has taken the place of this one"
+_PLANNED_MAX = 64
 _STILL_ROUNDS = 20
 """After so many rounds in which nothing happened, what was sent and has not arrived will not arrive."""
 
@@ -49,11 +54,17 @@ _STILL_ROUNDS = 20
 class Coordinator:
     """Requests and answers. `durable` networks leave nobody out whose subscriptions nobody guards."""
 
-    def __init__(self, node: NodeId, *, durable: bool, absent_ms: float) -> None:
+    def __init__(
+        self, node: NodeId, objection: Callable[[Epoch], str] = lambda _: "", *, durable: bool, absent_ms: float
+    ) -> None:
         self.round = 1
         self.holdings: dict[NodeId, Holdings] = {}
         """What members held that no other may have had, when they last said so."""
+        self.news: list[Report] = []
+        """What people should hear; whoever looks at it clears it."""
         self._node = node
+        self._objection = objection
+        self._objected = ""
         self._durable = durable
         self._absent_ms = absent_ms
         self._answers: dict[NodeId, Progress] = {}
@@ -65,6 +76,8 @@ class Coordinator:
         self._forgotten: set[NodeId] = set()
         self._missed: set[NodeId] = set()
         self._settings: bytes | None = None
+        self._planned: dict[bytes, int] = {}
+        """Settings that were asked for, and the epoch that was planned by them. Who has not heard yet asks again."""
         self._still_rounds = 0
         self._serials: dict[NodeId, int] = {}
         """Up to which each member is guarded at least, by whomever it told last."""
@@ -103,9 +116,12 @@ class Coordinator:
         if view.state(node) in (PRESENT, LEAVING):
             self._missed.add(node)
 
-    def apply(self, settings: bytes) -> None:
-        """The next plan is made by other settings."""
-        self._settings = settings
+    def apply(self, view: View, settings: bytes, since: int) -> str:
+        """The next plan is made by other settings, unless one was since it was asked for; what has become of that."""
+        if self._planned.get(settings, 0) <= since:
+            self._settings = settings
+            return ""
+        return "" if view.newest.settings == settings else REPLACED  # who has asked is about to see it
 
     # -- rounds ------------------------------------------------------------------------------------------
 
@@ -184,6 +200,12 @@ class Coordinator:
             self._settle_requests(view)
             return None
         epoch = self._plan(view, tuple(members.values()))
+        if epoch is not None and (why := self._objection(epoch)):
+            self._go_without(why)
+            return None
+        self._objected = ""
+        if epoch is not None and self._settings is not None:
+            remember(self._planned, self._settings, epoch.number, _PLANNED_MAX)
         self._joining.clear()
         self._settings = None
         listed = tuple(sorted(members.values(), key=lambda member: (member.name, member.node)))
@@ -191,6 +213,13 @@ class Coordinator:
         self._forgotten = {node for node in self._forgotten if members[node].is_expected}
         epochs = view.epochs if epoch is None else (*view.epochs, epoch)
         return msgspec.structs.replace(view, version=view.version + 1, members=listed, epochs=epochs)
+
+    def _go_without(self, why: str) -> None:
+        """There cannot be a plan for these members: all stays as it is, and what waits for others is kept."""
+        self._joining.clear()  # who wants to join asks again
+        if why != self._objected:
+            self._objected = why
+            self.news.append(Report("the network cannot be planned for the members that are there", {"why": why}))
 
     def _stated(self, member: Member, state: str) -> Member:
         if state == member.state:

@@ -31,6 +31,7 @@ from typing import Any
 from siftcast.model import Event, SiftcastError, Subscription
 from siftcast.overlays.contract import (
     AdvertiseRequested,
+    Defer,
     Deliver,
     Effect,
     Effects,
@@ -258,6 +259,10 @@ class Epochs(Protocol):
                     done += self._send(number, message, destinations, now, multicast, initial, again)
                 case Deliver(event, ids):
                     done += self._deliver(event, ids, now, again=again)
+                case Defer(name, held):
+                    named = name if number == FIRST else f"{number}/{name}"
+                    kept = None if held is None else self._enveloped(number, held, False, again)
+                    done.append(Defer(named, kept))
                 case SetTimer(name, after_ms) if number != FIRST:
                     done.append(SetTimer(f"{_TIMER}{number}/{name}", after_ms))
                 case _:

@@ -157,11 +157,12 @@ class AskToForget(Message, frozen=True, gc=False):
 
 
 class AskToApply(Message, frozen=True, gc=False):
-    """A person wants a plan by other settings."""
+    """A person wants a plan by other settings than that of epoch `since`, and of any that has come after it."""
 
     repeated: ClassVar[bool] = True
 
     settings: bytes
+    since: int = 0
 
 
 class Awaits(Message, frozen=True, gc=False):

@@ -175,7 +175,7 @@ class Planned(Protocol):
             case LeaveRequested():
                 effects = self._ask_to_leave(now)
             case ApplyRequested(wanted):
-                self._wants.applied = wanted
+                self._wants.apply(wanted, self.view)
                 effects = self._tick(now)
             case _:
                 return self._body.handle(stimulus, now)
@@ -253,10 +253,10 @@ class Planned(Protocol):
                 office.leave(view, sender)
             case AskToForget(node):
                 office.forget(view, node)
-            case AskToApply(wanted):
-                if reason := self._epochs.objection(msgspec.structs.replace(view.newest, settings=wanted)):
+            case AskToApply(wanted, since):
+                reason = self._epochs.objection(msgspec.structs.replace(view.newest, settings=wanted))
+                if reason := reason or office.apply(view, wanted, since):
                     return self._answer(sender, Decline(APPLY, reason), now)
-                office.apply(wanted)
             case Miss(nodes):
                 for node in nodes:
                     office.miss(view, node)
@@ -339,9 +339,8 @@ class Planned(Protocol):
         if view.coordinator != self._node:
             self._coordinator = None
         elif self._coordinator is None:
-            self._coordinator = Coordinator(
-                self._node, durable=self.durable is not None, absent_ms=self._settings.absent_ms
-            )
+            durable, absent_ms = self.durable is not None, self._settings.absent_ms
+            self._coordinator = Coordinator(self._node, self._epochs.objection, durable=durable, absent_ms=absent_ms)
 
     def _answer_stale(self) -> list[Effect]:
         """Shows those who speak in epochs that are over what has become of the network."""
@@ -372,9 +371,10 @@ class Planned(Protocol):
             return []
         self._coordinator.note(self._node, self._progress(self._coordinator.round))
         changed = self._coordinator.next_view(view, now)
+        effects: list[Effect] = list(self._coordinator.news)
+        self._coordinator.news.clear()
         if changed is None:
-            return []
-        effects: list[Effect] = []
+            return effects
         for member in changed.members:
             if member.state != view.state(member.node):
                 effects.append(announce(member))
@@ -504,8 +504,8 @@ class Planned(Protocol):
 
     def _decline(self, what: str, reason: str) -> list[Effect]:
         if what == APPLY:
-            self._wants.applied = None
-            return [Refuse(APPLY, reason)]
+            asked, self._wants.applied = self._wants.applied, None
+            return [] if asked is None else [Refuse(APPLY, reason)]
         if self.view is not None and self.view.state(self._node) == PRESENT:
             return []
         self._is_over = True

@@ -1,4 +1,9 @@
-"""How far a node is with a view, as it tells the coordinator."""
+"""How far a node is with a view, as it tells the coordinator.
+
+What keeps an older epoch open is what waits in it on disks: relays, events that are parked, and messages that a scheme
+has deferred. Open searches of a ring are not counted. Whatever a durable event still has to become is one of the three,
+at the publisher's node or where that was answered; a search that is open there as well only makes it ask twice.
+"""
 
 from __future__ import annotations
 

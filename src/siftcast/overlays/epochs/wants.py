@@ -16,11 +16,17 @@ class Wants:
     leave: bool = False
     forgotten: set[NodeId] = field(default_factory=set)
     applied: bytes | None = None
+    applied_since: int = 0
+    """The newest epoch when it was asked for."""
     silent: tuple[NodeId, ...] = ()
     """Who does not answer the coordinator, as it said when it was asked last."""
 
     def __bool__(self) -> bool:
         return self.leave or bool(self.forgotten) or self.applied is not None
+
+    def apply(self, settings: bytes, view: View | None) -> None:
+        """A person wants a plan by other settings."""
+        self.applied, self.applied_since = settings, 0 if view is None else view.newest.number
 
     def drop_fulfilled(self, view: View, node: NodeId) -> None:
         """Wants no longer what is so by a view."""
@@ -32,5 +38,5 @@ class Wants:
     def asked_of_coordinator(self, *, besides_leaving: bool = False) -> list[Message]:
         """What to ask the coordinator for."""
         asked: list[Message] = [AskToForget(other) for other in sorted(self.forgotten)]
-        asked += [] if self.applied is None else [AskToApply(self.applied)]
+        asked += [] if self.applied is None else [AskToApply(self.applied, self.applied_since)]
         return [*asked, AskToLeave()] if self.leave and not besides_leaving else asked

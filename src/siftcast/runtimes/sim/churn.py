@@ -106,7 +106,7 @@ def draw_changes(
         server, old = standing[number]
         if away.get(server, 0.0) > at_ms:
             continue
-        made = Subscription(id, filter_, old.subscriber, old.delay_ms_max)
+        made = Subscription(id, filter_, old.subscriber, old.delay_ms_max, old.bandwidth)
         standing[number] = (server, made)
         found.append(Change(at_ms, server, old, made))
     return tuple(found)

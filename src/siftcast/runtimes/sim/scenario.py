@@ -63,6 +63,7 @@ class WorkloadSpec(Spec, frozen=True, kw_only=True):
     durable: bool = False
     advertise: Literal["everything", "ranges"] = "everything"
     delay_ms_max: Bound | list[Bound] | None = None  # a tuple of constrained numbers crashes msgspec 0.22
+    bandwidth: Bound | list[Bound] | None = None
     options: dict[str, Any] = {}
 
 
@@ -206,9 +207,13 @@ def _check(file: ScenarioFile) -> None:
         raise file.error(
             "churn.changes_per_s", "durable subscriptions do not change", "workload.durable = false, or no changes"
         )
-    bounds = file.scenario.workload.delay_ms_max
-    if isinstance(bounds, list) and (len(bounds) != 2 or bounds[0] > bounds[1]):
-        raise file.error("workload.delay_ms_max", "is one bound, or the shortest and the longest", "as in [50, 200]")
+    workload = file.scenario.workload
+    for name, wish, ends in (
+        ("delay_ms_max", workload.delay_ms_max, "bound, or the shortest and the longest"),
+        ("bandwidth", workload.bandwidth, "bandwidth, or the smallest and the largest"),
+    ):
+        if isinstance(wish, list) and (len(wish) != 2 or wish[0] > wish[1]):
+            raise file.error(f"workload.{name}", f"is one {ends}", "as in [50, 200]")
     for number, step in enumerate(file.scenario.schedule):
         key = f"schedule[{number}]"
         if step.do == "cut" and not step.groups:

@@ -313,11 +313,14 @@ def _roles(file: ScenarioFile, servers: int) -> Mapping[int, frozenset[str]]:
 def _wanted(
     file: ScenarioFile, workload: Workload, servers: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, Subscription]]:
-    """The subscriptions of the workload, each with the server of its subscriber and its bound on delay."""
-    bounds = file.scenario.workload.delay_ms_max
+    """The subscriptions of the workload, each with the server of its subscriber, its bound on delay and bandwidth."""
+    spec = file.scenario.workload
     for row in workload.subscriptions.to_pylist():
-        bound = float(rng.uniform(bounds[0], bounds[1])) if isinstance(bounds, list) else bounds
-        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"], bound)
+        wishes = [
+            float(rng.uniform(wish[0], wish[1])) if isinstance(wish, list) else wish
+            for wish in (spec.delay_ms_max, spec.bandwidth)
+        ]
+        item = Subscription(str(row["id"]), Filter.parse(row["filter"]), row["subscriber"], *wishes)
         yield server_of(row["subscriber"], servers), item
 
 

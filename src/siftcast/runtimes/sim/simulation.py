@@ -28,6 +28,7 @@ from siftcast.model import Event, Subscription
 from siftcast.overlays.contract import (
     CancelTimer,
     ContactsFound,
+    Defer,
     DelayMeasured,
     Deliver,
     Effect,
@@ -439,8 +440,8 @@ class Simulation:
             case Report(what, facts):
                 peer = facts.get("peer")  # what a report is about, if it is about another node
                 self._note("reported", node, peer if isinstance(peer, int) else None, f"{what}: {dict(facts)}")
-            case ExpectDelay():
-                pass  # a trace tells what came late, and protocols what they expect
+            case ExpectDelay(ids, reach_ms, direct_ms):
+                self.trace.expected |= dict.fromkeys(ids, (reach_ms, direct_ms))
             case MeasureDelay(peer):
                 self._check_introduced(node, peer, effect)
                 there = peer in self.protocols and self._wire.joins(node, peer)
@@ -461,7 +462,7 @@ class Simulation:
             case Refuse(request):
                 self.refused.append((node, effect))
                 self._note("refused", node, None, None, request)
-            case _:
+            case _ if not isinstance(effect, Defer):  # durable nodes see to what is deferred
                 raise SimulationError(f"node {node} wants {effect!r}, which the simulator cannot do")
 
     def _write(self, node: NodeId, key: str, changes: Sequence[tuple[str, bytes | None]]) -> None:

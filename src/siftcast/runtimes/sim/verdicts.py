@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
+from siftcast.overlays.bounds import State
 from siftcast.runtimes.sim.checkers import (
     DurableDelivery,
     ExactlyOnce,
+    KeptBound,
     Outcome,
     Progress,
     Spread,
@@ -23,6 +26,7 @@ from siftcast.runtimes.sim.checkers import (
     delays_ms,
     durable_delivery,
     exactly_once,
+    kept_bounds,
     link_stress,
     matching_load,
     node_stress,
@@ -37,6 +41,7 @@ from siftcast.runtimes.sim.scenario_run import ScenarioRun
 from siftcast.runtimes.sim.vacuity import explain_vacuity
 
 _STUCK_SHOWN = 5
+_UNKEPT_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class Verdict:
     deliveries: ExactlyOnce
     durable: DurableDelivery | None = None
     progress: Progress | None = None
+    bounds: tuple[KeptBound, ...] = ()
+    """Subscriptions with a bound on delay, and how they stood at the end; the worst first."""
     reasons: tuple[str, ...] = ()
     """Why the run is vacuous, and what to change; empty if it is not."""
 
@@ -94,10 +101,30 @@ def judge(run: ScenarioRun) -> Verdict:
     durable = _durable_delivery(run) if run.is_durable else None
     ended = progress(trace, run.simulation.protocols) if run.is_durable else None
     told = _delivery_lines(run, found) if durable is None else _durable_lines(durable)
-    lines = (*told, *(_progress_lines(ended) if ended is not None else ()), *_measured_lines(run, found.events))
+    bounds = kept_bounds(trace)
+    measured = (*_measured_lines(run, found.events), *_bound_lines(bounds))
+    lines = (*told, *(_progress_lines(ended) if ended is not None else ()), *measured)
     unjudged = tuple(line.name for line in lines if line.vacuous)
     reasons = explain_vacuity(run, durable or found, unjudged) if _outcome(lines) == "vacuous" else ()
-    return Verdict(lines, found, durable, ended, reasons)
+    return Verdict(lines, found, durable, ended, bounds, reasons)
+
+
+def _bound_lines(bounds: tuple[KeptBound, ...]) -> Iterator[Line]:
+    """How many bounds are kept, and the worst of those that are not."""
+    if not bounds:
+        return
+    counts = {state: sum(each.standing.state == state for each in bounds) for state in get_args(State)}
+    counted = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+    yield Line("bounds (99 % of the last 1,000)", counted)
+    unkept = [each for each in bounds if each.standing.state in ("missed", "impossible")]
+    for each in unkept[:_UNKEPT_SHOWN]:
+        standing = each.standing
+        words = [
+            f"{standing.state}: {standing.share or 0.0:.1%} of {standing.counted:,} within {each.bound_ms:,.0f} ms"
+        ]
+        if (hop := standing.slowest) is not None:
+            words.append(f"slowest hop {hop.source} → {hop.target}, {hop.taken_ms:,.1f} ms")
+        yield Line(f"bound of {each.subscription}", "; ".join(words))
 
 
 def _durable_delivery(run: ScenarioRun) -> DurableDelivery:

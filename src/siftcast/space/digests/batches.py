@@ -8,7 +8,8 @@ which floats could not be exact. Both ways give the same digests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,8 @@ WORD_BITS = 64
 _PLANS_MAX = 1_024
 _EXACT = 2**53
 _FEW = 8
+_AT_ONCE = 16_384
+"""Filters that are looked at several times before others are: what they consist of stays in a processor's cache."""
 _BELOW, _ABOVE = frozenset({"<", "<=", "="}), frozenset({">", ">=", "="})
 
 Digests = npt.NDArray[np.uint64]
@@ -60,15 +63,12 @@ class BatchReader:
 
     def read(self, filters: Sequence[Filter], one_by_one: Callable[[Filter], int]) -> Digests:
         """A row of words for each filter."""
-        templates = [filter_.template for filter_ in filters]
-        if templates and templates.count(templates[0]) == len(templates):
-            return self._read_alike(templates[0], filters, one_by_one)
-        by_template: dict[Template, list[int]] = {}
-        for place, template in enumerate(templates):
-            by_template.setdefault(template, []).append(place)
         digests = np.zeros((len(filters), -(-self._bits // WORD_BITS)), dtype=np.uint64)
-        for template, places in by_template.items():
-            digests[places] = self._read_alike(template, [filters[place] for place in places], one_by_one)
+        for begin in range(0, len(filters), _AT_ONCE):
+            some = filters[begin : begin + _AT_ONCE]
+            for template, places in _alike([filter_.template for filter_ in some]):
+                chosen = some if len(places) == len(some) else [some[place] for place in places.tolist()]
+                digests[begin + places] = self._read_alike(template, chosen, one_by_one)
         return digests
 
     def _read_alike(
@@ -149,6 +149,24 @@ class BatchReader:
             if bound.kind is not Kind.NUMBER and not (alone and bound.operator == "="):
                 return None
         return tuple(bounds)
+
+
+def _alike(templates: Sequence[Template]) -> Iterator[tuple[Template, Indexes]]:
+    """The filters of each form, by their places; templates are the same if they are equal, whoever made them."""
+    different = Counter(templates)
+    if len(different) == 1:
+        yield templates[0], np.arange(len(templates))
+        return
+    # Literals that are long to write have a template of their own each, and so have filters that were put together.
+    firsts: dict[Predicate, Template] = {}
+    same = {template: firsts.setdefault(template.tree, template) for template in different}
+    numbers = {template: number for number, template in enumerate(firsts.values())}
+    number_of = {template: numbers[first] for template, first in same.items()}
+    found = np.fromiter(map(number_of.__getitem__, templates), dtype=np.uint16, count=len(templates))
+    order = np.argsort(found, kind="stable")
+    ends = np.cumsum(np.bincount(found, minlength=len(numbers))).tolist()
+    for template, begin, end in zip(firsts.values(), [0, *ends], ends, strict=False):
+        yield template, order[begin:end]
 
 
 def _bounds_of(term: Predicate) -> list[_Bound] | None:

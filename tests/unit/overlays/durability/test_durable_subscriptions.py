@@ -16,6 +16,7 @@ from siftcast.overlays.durability import Settings
 from siftcast.overlays.durability.contract import (
     Accept,
     Bury,
+    DurableSubscribeRequested,
     Expire,
     Offer,
     OfferRefused,
@@ -24,6 +25,11 @@ from siftcast.overlays.durability.contract import (
     SubscriberAttached,
     SubscriberDetached,
 )
+from siftcast.overlays.durability.handing_over import HandingOver
+from siftcast.overlays.durability.ledger import Ledger
+from siftcast.overlays.durability.messages import TakeOver
+from siftcast.overlays.durability.queues import Queues
+from siftcast.overlays.wire_messages import MessageCodec
 from tests.unit.overlays.durability.single_node import SingleNode, of, offers
 
 
@@ -344,3 +350,25 @@ def test_what_a_node_has_is_told_by_its_state():
     assert node.durable.state()["durable"] == {"s": 2}
     node.tell(PublishRequested(Event({}, id="x"), durable=True))
     assert node.durable.state()["durable"] == {"s": 3}
+
+
+# -- bounds and bandwidths -----------------------------------------------------------------------------
+
+
+def test_a_bound_and_a_bandwidth_are_kept_over_a_restart():
+    node = SingleNode()
+    wanted = Subscription("s", Filter.parse("TRUE"), "me", 50.0, 1e6)
+    node.tell(DurableSubscribeRequested(wanted))
+    node.restart()
+    assert node.durable.queues.subscription("s") == wanted
+
+
+def test_an_heir_gets_a_subscription_with_its_bound_and_its_bandwidth():
+    given, taken = Queues(Ledger(), 100), Queues(Ledger(), 100)
+    wanted = Subscription("1/s", Filter.parse("TRUE"), "me", 50.0, 1e6)
+    given.subscribe(wanted, QueuePolicy())
+    (piece,) = HandingOver(Ledger(), given).give(2)
+    codec = MessageCodec((TakeOver,))
+    heir = HandingOver(Ledger(), taken)
+    assert heir.take(codec.decode(codec.encode(piece))) == wanted
+    assert taken.subscription("1/s") == wanted

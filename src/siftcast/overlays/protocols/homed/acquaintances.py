@@ -32,7 +32,7 @@ _IN_VAIN_MAX = 3
 class Acquaintances:
     """The names that one node knows."""
 
-    __slots__ = ("_forget_ms", "_lost", "_node", "_random", "_there", "_turn", "gateways", "seeds")
+    __slots__ = ("_forget_ms", "_lost", "_node", "_placeless", "_random", "_there", "_turn", "gateways", "seeds")
 
     def __init__(self, node: NodeId, forget_ms: float, random: Random) -> None:
         self._node = node
@@ -42,6 +42,8 @@ class Acquaintances:
         """The sample, and how often each was greeted in vain; whose turn it is first."""
         self._lost: dict[NodeId, float] = {}
         self._turn = 0
+        self._placeless: set[NodeId] = set()
+        """Who has answered, since this node looks for a place, that it has none and knows nobody who has."""
         self.seeds: tuple[NodeId, ...] = ()
         self.gateways: list[NodeId] = []
 
@@ -94,11 +96,34 @@ class Acquaintances:
         named = [node for node in nodes if node != self._node]
         self.gateways = list(dict.fromkeys([*named, *self.gateways]))[:GATEWAYS_MAX]
 
+    def hear_places(self, node: NodeId, nodes: Iterable[NodeId], *, is_placed: bool) -> None:
+        """Somebody has answered a greeting, has a place or not, and names others who may have one."""
+        listed = tuple(nodes)
+        if is_placed or listed:
+            self._placeless.discard(node)
+        else:
+            self._placeless.add(node)
+        self.meet(node)
+        self.prefer((node, *listed) if is_placed else listed)
+        self.hear_of(listed)
+
     # -- whom to talk to ---------------------------------------------------------------------------------
 
     def ways(self) -> list[NodeId]:
         """All through whom one may get in, the best first."""
         return list(dict.fromkeys((*self.gateways, *self._there, *self.seeds)))
+
+    def next_way(self, tries: int, since_ms: float) -> NodeId | None:
+        """Through whom to look for a place this time; nobody, if there is none as far as anybody knows."""
+        if not tries:
+            self._placeless.clear()
+        ways = self.ways()
+        return ways[tries % len(ways)] if ways and self.unanswered(since_ms) else None
+
+    def unanswered(self, since_ms: float) -> list[NodeId]:
+        """Who has not said that it knows of no place, and was not lost long ago either."""
+        never = float("inf")
+        return [node for node in self.ways() if node not in self._placeless and self._lost.get(node, never) > since_ms]
 
     def way(self, *without: NodeId) -> NodeId | None:
         """Somebody who has a place, or may know who has."""

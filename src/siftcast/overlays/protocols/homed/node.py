@@ -345,8 +345,10 @@ class Homed(Protocol):
             home.look(self._node, placed.place[1])
             return
         through = home.through
-        if through is None and (ways := self._known.ways()):
-            through = ways[self._tries % len(ways)]
+        if through is None:
+            since_ms = now - _TRIES_MAX * self._settings.request_ms
+            through = self._known.next_way(self._tries, since_ms)
+            self._post.send_all(self._known.unanswered(since_ms) if self._tries else (), Greet())
         self._tries += 1
         if through is not None and self._tries <= _TRIES_MAX:
             home.look(through)
@@ -466,9 +468,8 @@ class Homed(Protocol):
 
     def _take_gateways(self, sender: NodeId, answer: Gateways, now: float) -> None:
         own, theirs = self._realm(), answer.realm
-        self._known.meet(sender)
-        self._known.hear_of((*answer.nodes, *answer.others))
-        self._known.prefer((sender, *answer.nodes) if theirs is not None else answer.nodes)
+        self._known.hear_places(sender, answer.nodes, is_placed=theirs is not None)
+        self._known.hear_of(answer.others)
         if theirs is None:
             return
         if own is not None and own < theirs:

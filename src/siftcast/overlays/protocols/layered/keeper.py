@@ -6,11 +6,12 @@ with the labels that it brings and no others; so a subscription that is entered 
 A matcher that has begun afresh knows nothing. It asks every node of the plan what it is to keep, and has *caught up*
 with a node when that has stated all labels of this matcher's clusters. Nodes that cannot be reached do not count, and
 after `catch_up_ms` nobody is waited for any more: one that is silent for other reasons must not keep a matcher idle.
+Such a node is *excused*. It may have subscribed while this matcher was down, and others of the cluster may know of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import NodeId
@@ -22,7 +23,7 @@ from siftcast.overlays.tables import TableFactory
 class Keeper:
     """What one matcher keeps; `others` are all nodes of the plan but itself."""
 
-    __slots__ = ("_missing", "_owners", "_rows", "_tables", "labels")
+    __slots__ = ("_excused", "_missing", "_owners", "_rows", "_tables", "labels")
 
     def __init__(self, labels: Iterable[int], others: Iterable[NodeId], tables: TableFactory) -> None:
         self.labels = tuple(sorted(set(labels)))
@@ -30,6 +31,7 @@ class Keeper:
         self._rows: dict[tuple[NodeId, int], dict[str, Filter]] = {}
         self._owners: dict[str, NodeId] = {}
         self._missing = {node: set(self.labels) for node in others}
+        self._excused: dict[NodeId, set[int]] = {}
 
     def keep(self, message: Keep) -> bool:
         """Takes subscriptions in; True if the last one who was missing has stated all by this."""
@@ -92,15 +94,27 @@ class Keeper:
         """Waits for these no longer; True if they were the last."""
         was_missing = bool(self._missing)
         for node in nodes:
-            self._missing.pop(node, None)
+            if (labels := self._missing.pop(node, None)) is not None:
+                self._excused[node] = labels
         return was_missing and not self._missing
 
+    @property
+    def excused(self) -> Collection[NodeId]:
+        """Who is not waited for, and has not stated everything all the same."""
+        return self._excused.keys()
+
+    def forget(self, node: NodeId) -> bool:
+        """A node does not come back; True if it was the last that was waited for."""
+        was_last = self.excuse((node,))
+        self._excused.pop(node, None)
+        return was_last
+
     def _note_stated(self, origin: NodeId, label: int) -> bool:
-        waiting = self._missing.get(origin)
+        waiting = self._missing.get(origin) or self._excused.get(origin)
         if waiting is None:
             return False
         waiting.discard(label)
-        return not waiting and self.excuse((origin,))
+        return not waiting and self.forget(origin)
 
     # -- events ------------------------------------------------------------------------------------------
 

@@ -122,6 +122,10 @@ class InquireAgain(Inquire, frozen=True, gc=False):
     must_arrive: ClassVar[bool] = True
 
 
+class InquireBeside(InquireAgain, frozen=True, gc=False):
+    """The same, of a matcher that may not know all by another one of its cluster, which answers nobody for it."""
+
+
 class Answers(Message, frozen=True, gc=False):
     """Searches that a matcher has seen to, for the node they began at."""
 
@@ -151,5 +155,5 @@ class Receipts(Message, frozen=True, gc=False):
 
 
 LAYERED_MESSAGES: tuple[type[Message], ...] = (
-    Notice, Keep, Drop, Ask, Inquire, InquireAgain, Answers, Busy, Receipts,
+    Notice, Keep, Drop, Ask, Inquire, InquireAgain, InquireBeside, Answers, Busy, Receipts,
 )  # fmt: skip

@@ -16,7 +16,12 @@ What is confirmed:
     received   … and until those whom they found have it; a matcher may be killed at any time, and nothing is missed
 
 A matcher that is afresh answers "busy" until it has caught up (`keeper`); it matches with what it has meanwhile, and
-once more when it knows all. So a destination may be named several times for a search; `Layered` remembers searches.
+once more when it knows all. Until then it defers what it was asked: the publisher's node may crash, and knows of its
+searches no more than what waits in its outbox. So a durable event is on a disk at every moment: in the outbox of the
+publisher's node, deferred at a matcher, in the outbox of the matcher, in the queue. What it does not know in the end,
+because a node that was not there could not state it, the other matchers of its cluster may know: it has them match as
+well, until that node has stated all. So a destination may be named several times for a search; `Layered` remembers
+searches.
 
 Events of one publisher may overtake each other, durable ones too: each goes by matchers of its own, and by others if
 one of them fails. Whoever needs an order numbers the events.
@@ -36,6 +41,7 @@ from typing import Any, ClassVar
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import (
+    Defer,
     Effect,
     Message,
     NodeId,
@@ -62,6 +68,7 @@ from siftcast.overlays.protocols.layered.messages import (
     Busy,
     Drop,
     Inquire,
+    InquireBeside,
     Keep,
     Receipts,
     Search,
@@ -134,7 +141,7 @@ class Rendezvous(Finder):
         self._book = ReceiptBook()
         self._closing: dict[Search, set[int]] = {}
         """The clusters for which this matcher answers a search once it is confirmed."""
-        self._early: dict[tuple[Search, int], Inquire] = {}
+        self._early: dict[str, Inquire] = {}
         """What was asked before this matcher had caught up."""
         self._answers: dict[NodeId, list[Answer]] = {}
         self._receipts: dict[NodeId, list[Search]] = {}
@@ -261,13 +268,15 @@ class Rendezvous(Finder):
             effects += self._inquire([(matcher, onward)])
         if self._keeper is None:
             return effects
-        search = inquire.origin, inquire.number
         found = tuple(node for node in self._keeper.match(inquire.event, inquire.labels) if node != inquire.origin)
         effects.append(Spent(len(inquire.labels)))
         self._matched += 1
         if not self._keeper.has_caught_up:
-            self._early[search, inquire.cluster] = inquire
-            if self._settings.confirm != NONE and inquire.origin != self._node:
+            name, is_beside = _deferred(inquire), isinstance(inquire, InquireBeside)
+            if not is_beside or name not in self._early:
+                self._early[name] = inquire
+                effects.append(Defer(name, inquire))
+            if self._settings.confirm != NONE and inquire.origin != self._node and not is_beside:
                 effects.append(SendMessage(Busy(self._node, inquire.number, inquire.cluster), (inquire.origin,)))
             return effects if self._settings.collect else [*effects, *self._hand_on(inquire, found)]
         return [*effects, *self._conclude(inquire, found)]
@@ -276,7 +285,20 @@ class Rendezvous(Finder):
         return [Found(inquire.event, inquire.origin, inquire.number, found, keeper)] if found else []
 
     def _conclude(self, inquire: Inquire, found: tuple[NodeId, ...]) -> list[Effect]:
-        """Hands an event on to whom it has found, and sees to the answer."""
+        """Hands an event on to whom it has found, and sees to the answer; others are asked what this one may lack."""
+        if isinstance(inquire, InquireBeside):
+            return self._hand_on(inquire, found)
+        return [*self._ask_beside(inquire), *self._answer_for(inquire, found)]
+
+    def _ask_beside(self, inquire: Inquire) -> list[Effect]:
+        assert self._keeper is not None
+        others = tuple(node for node in self._clusters[inquire.cluster] if node != self._node)
+        if not others or not self._keeper.excused:
+            return []
+        event, origin, number = inquire.event, inquire.origin, inquire.number
+        return [SendMessage(InquireBeside(event, origin, number, inquire.cluster, inquire.labels), others)]
+
+    def _answer_for(self, inquire: Inquire, found: tuple[NodeId, ...]) -> list[Effect]:
         if self._settings.collect:
             return self._answer(inquire.origin, (inquire.number, inquire.cluster, found))
         if self._settings.confirm == NONE:
@@ -315,10 +337,11 @@ class Rendezvous(Finder):
         early, self._early = self._early, {}
         assert self._keeper is not None
         effects: list[Effect] = []
-        for inquire in early.values():
+        for name, inquire in early.items():
             found = self._keeper.match(inquire.event, inquire.labels)
             effects.append(Spent(len(inquire.labels)))
             effects += self._conclude(inquire, tuple(node for node in found if node != inquire.origin))
+            effects.append(Defer(name, None))
         return effects
 
     def receive(self, search: Search, keeper: NodeId) -> list[Effect]:
@@ -382,7 +405,9 @@ class Rendezvous(Finder):
                 return self._reach(peer)
             case PeerLost(peer) | PeerGone(peer):
                 self._lost.add(peer)
-                caught_up = self._keeper is not None and self._keeper.excuse((peer,))
+                caught_up = self._keeper is not None and (
+                    self._keeper.forget(peer) if isinstance(stimulus, PeerGone) else self._keeper.excuse((peer,))
+                )
                 effects = [*self._close(self._book.lose(peer)), *(self._catch_up() if caught_up else ())]
                 return [*effects, *self._inquire(self._inquiries.lose(peer))]
         return []
@@ -416,7 +441,7 @@ class Rendezvous(Finder):
         """A node can be reached: it is asked what this one lacks, and what waits for it."""
         self._lost.discard(peer)
         asked = self._inquire(self._inquiries.recover(peer))
-        if self._keeper is None or peer not in self._keeper.missing:
+        if self._keeper is None or (peer not in self._keeper.missing and peer not in self._keeper.excused):
             return asked
         return [SendMessage(Ask(self._node), (peer,)), *asked]
 
@@ -436,3 +461,8 @@ class Rendezvous(Finder):
     def is_ready(self) -> bool:
         """Whether it knows all that it is to keep."""
         return self._keeper is None or self._keeper.has_caught_up
+
+
+def _deferred(inquire: Inquire) -> str:
+    """The name of a search of one cluster that waits until a matcher has caught up."""
+    return f"{inquire.origin}/{inquire.number}/{inquire.cluster}"

@@ -34,6 +34,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
 from siftcast.overlays.durability.contract import QueuePolicy
+from siftcast.runtimes.live.client.bounds import BoundHandler, Change, Wishes
 from siftcast.runtimes.live.client.durable_inbox import DeadLetter, DurableInbox
 from siftcast.runtimes.live.client.environment import believed_authorities, caller_token, node_url
 from siftcast.runtimes.live.client.link import ClientLink
@@ -155,7 +156,7 @@ class Bus:
         self._count = 0
         self._inboxes: dict[int, Inbox] = {}
         self._standing: dict[int, asyncio.Future[Any]] = {}
-        self._handlers: list[tuple[Filter, str | None, EventHandler]] = []
+        self._handlers: list[tuple[Filter, str | None, Wishes, EventHandler]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._handled_inboxes: list[Inbox] = []
         self._handling = self._handled = 0  # events that handlers are at, and have dealt with
@@ -177,8 +178,8 @@ class Bus:
         except BaseException:
             await self.close()
             raise
-        for filter_, durable, handler in self._handlers:
-            self._start(filter_, durable, handler)
+        for registered in self._handlers:
+            self._start(*registered)
         return self
 
     async def __aexit__(
@@ -243,35 +244,55 @@ class Bus:
         start: int | None = None,
         since: datetime | None = None,
         policy: QueuePolicy | None = None,
+        delay_ms_max: float | None = None,
+        bandwidth: float | None = None,
+        on_bound: BoundHandler | None = None,
         buffer: int = BUFFER,
     ) -> EventStream:
         """A stream of the events that match from now on; raises FilterError at once if the filter is none.
 
         With a name as `durable`, the node holds the events until they are acknowledged, and the stream begins after
         those that were; with `start` or `since` it begins again at a position or time, as far as the policy keeps them.
+
+        `delay_ms_max` bounds how late events may come: `stream.bound` says whether 99 % of the last 1,000 came in time,
+        and `on_bound` is called when that changes. `bandwidth` is what the node may spend on receiving them and passing
+        them on for others, in bytes per second. Schemes that know neither report bounds and do no more.
         """
         _check_buffer(buffer)
         wanted = as_filter(filter)
+        wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
         self._count += 1
         if durable is not None:
             _check_durable(durable, start, since, policy)
-            inbox: Inbox = DurableInbox(self._count, wanted, durable, buffer, start=start, since=since, policy=policy)
+            inbox: Inbox = DurableInbox(
+                self._count, wanted, durable, buffer, start=start, since=since, policy=policy, wishes=wishes
+            )
         elif start is not None or since is not None or policy is not None:
             raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
         else:
-            inbox = Inbox(self._count, wanted, None, buffer)
+            inbox = Inbox(self._count, wanted, None, buffer, wishes)
         self._inboxes[inbox.number] = inbox
         self._ask_for(inbox)
         return EventStream(self, inbox)
 
-    def subscribe_many(self, filters: ManyFilters, *, buffer: int = BUFFER) -> EventStream:
+    def subscribe_many(
+        self,
+        filters: ManyFilters,
+        *,
+        delay_ms_max: float | None = None,
+        on_bound: BoundHandler | None = None,
+        buffer: int = BUFFER,
+    ) -> EventStream:
         """One stream for many filters: each event that satisfies any of them comes once, and `matched` names which.
 
         Filters are given by name, as pairs of name and filter, as subscriptions, or alone. All or none: what is wrong
-        with one of them is told with its number and name.
+        with one of them is told with its number and name. `delay_ms_max` goes for each of them that is no subscription
+        with a bound of its own; only subscriptions have bandwidths.
         """
         _check_buffer(buffer)
-        named = named_filters(filters)
+        named = named_filters(filters, Wishes(delay_ms_max, None, on_bound).check(may_be_kept=True))
+        if on_bound is not None and all(wishes.delay_ms_max is None for _, _, wishes in named):
+            raise SubscriptionError("on_bound tells of bounds on delay; give one as delay_ms_max")
         shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer)
         self._count += len(named)
         for member in shared.members:
@@ -279,7 +300,15 @@ class Bus:
             self._ask_for(member)
         return EventStream(ManySource(self), shared)
 
-    def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
+    def on(
+        self,
+        filter: AnyFilter,
+        durable: str | None = None,
+        *,
+        delay_ms_max: float | None = None,
+        bandwidth: float | None = None,
+        on_bound: BoundHandler | None = None,
+    ) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
 
         Events of a durable subscription are acknowledged when the function returns, and refused when it raises, which
@@ -288,20 +317,21 @@ class Bus:
         parsed = as_filter(filter)
         if durable is not None:
             _check_durable(durable)
+        wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
 
         def register(handler: EventHandler) -> EventHandler:
             if not callable(handler):
                 raise SubscriptionError(f"a handler is a function of an event, not {shown(handler)}")
             if self._keeper is None:
-                self._handlers.append((parsed, durable, handler))
+                self._handlers.append((parsed, durable, wishes, handler))
             else:
-                self._start(parsed, durable, handler)
+                self._start(parsed, durable, wishes, handler)
             return handler
 
         return register
 
-    def _start(self, filter: Filter, durable: str | None, handler: EventHandler) -> None:
-        stream = self.subscribe(filter, durable)
+    def _start(self, filter: Filter, durable: str | None, wishes: Wishes, handler: EventHandler) -> None:
+        stream = self.subscribe(filter, durable, **wishes._asdict())
         self._handled_inboxes.append(self._inboxes[self._count])
         self._tasks.append(asyncio.create_task(self._handle_each(stream, handler)))
 
@@ -336,12 +366,16 @@ class Bus:
         if inbox.error is not None:
             raise inbox.error
 
-    async def replace(self, inbox: Inbox, filter: Filter) -> None:
-        """Gives a subscription another filter."""
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
+        """Gives a subscription another filter, bound or bandwidth."""
         await self.subscribed(inbox)
         link = await self._present()
-        await link.request(lambda number: Replace(number, inbox.number, str(filter)))
+        if link.is_full:
+            await link.drained()
+        wishes = change.written
+        await link.subscribe(wishes, lambda number: Replace(number, inbox.number, str(filter), *wishes[:2]))
         inbox.filter = filter
+        inbox.wish(change.of(inbox.wishes))
 
     def taken(self, inbox: Inbox) -> None:
         """An event was taken out of an inbox."""
@@ -361,9 +395,13 @@ class Bus:
             return
         text = str(inbox.filter)
         if isinstance(inbox, DurableInbox):
-            asked = self._link.ask(inbox.subscribe_frame)
+            asked = self._link.subscribe(inbox.wishes, inbox.subscribe_frame)
         else:
-            asked = self._link.ask(lambda number: Subscribe(number, inbox.number, text))
+            delay_ms_max, bandwidth, _ = inbox.wishes
+            asked = self._link.subscribe(
+                inbox.wishes,
+                lambda number: Subscribe(number, inbox.number, text, delay_ms_max=delay_ms_max, bandwidth=bandwidth),
+            )
         self._standing[inbox.number] = asked
 
         def answered(future: asyncio.Future[Any]) -> None:

@@ -18,6 +18,7 @@ from siftcast.model import Event, Filter, SubscriptionError
 from siftcast.model.showing import shown
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.overlays.wire_events import decode_event
+from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Wishes
 from siftcast.runtimes.live.client.received import AnswerableEvent, AnswerLine, Inbox, ReceivedEvent
 from siftcast.runtimes.live.wire.frames import Letter, Subscribe
 
@@ -56,8 +57,9 @@ class DurableInbox(Inbox):
         start: int | None,
         since: datetime | None,
         policy: QueuePolicy | None,
+        wishes: Wishes = NOTHING_MORE,
     ) -> None:
-        super().__init__(number, filter, name, buffer)
+        super().__init__(number, filter, name, buffer, wishes)
         if start is not None and since is not None:
             raise SubscriptionError("a replay begins at a position (start) or at a time (since), not at both")
         self.start = start
@@ -79,16 +81,18 @@ class DurableInbox(Inbox):
             self.start,
             self.since_ms,
             self.policy,
+            self.wishes.delay_ms_max,
+            self.wishes.bandwidth,
         )
 
     def stand(self) -> None:
         """The subscription stands: when it is taken up again, it goes on where it was."""
         self.start = self.since_ms = self.policy = None
 
-    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
+    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int, age_ms: float | None) -> None:
         """An event was offered."""
         self._line = line
-        event = AnswerableEvent(encoded, position, attempt)
+        event = AnswerableEvent(encoded, position, attempt, age_ms, self.wishes.delay_ms_max)
         refused = self._refused.pop(position, None)
         if self._settled.get(position) == event.id:
             line.acknowledge(self.number, position)

@@ -13,14 +13,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from siftcast.model.errors import EventError, SiftcastError
+from siftcast.runtimes.live.client.bounds import Wishes, bound_of
 from siftcast.runtimes.live.client.received import Inbox
-from siftcast.runtimes.live.errors import ConnectionLost, DamagedFrame, FrameError, VersionError, failure_error
+from siftcast.runtimes.live.errors import (
+    ConnectionLost,
+    DamagedFrame,
+    FrameError,
+    Refused,
+    VersionError,
+    failure_error,
+)
 from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
 from siftcast.runtimes.live.wire.frames import (
+    BOUNDS,
     FRAME_BYTES_MAX,
     OLDEST,
     VERSION,
     AcknowledgeOffers,
+    BoundReported,
     DeadLetters,
     Deliver,
     Description,
@@ -174,6 +184,15 @@ class ClientLink:
             self.connection.resume_reading()
         return future
 
+    def subscribe(self, wishes: Wishes, make: Callable[[int], Frame]) -> asyncio.Future[Any]:
+        """Asks for a subscription, or for a change of one; a node that would not read all of it is not asked."""
+        if not (wishes.is_any and self.connection.version < BOUNDS):
+            return self.ask(make)
+        future: asyncio.Future[Any] = self._loop.create_future()
+        problem = f"the node speaks version {self.connection.version}, which knows no delay_ms_max and no bandwidth"
+        future.set_exception(Refused(f"{problem}; run the siftcast of this client there, or leave them out"))
+        return future
+
     def publish_all(self, events: Sequence[bytes], window: Window) -> None:
         """Publishes events as some of many; the window is told what becomes of each."""
         number, durable, pending, frames = self._count, window.durable, self._pending, []
@@ -251,6 +270,7 @@ class ClientLink:
                 if not OLDEST["client"] <= version <= VERSION:
                     raise VersionError(f"the node speaks version {version}, this client {spoken('client')}")
                 self.name = frame.name
+                self.connection.version = version
                 if not self._welcome.done():
                     self._welcome.set_result(frame)
             case Failure(0, code, message):
@@ -266,6 +286,9 @@ class ClientLink:
             case Expired(number, count):
                 if number in self._inboxes:
                     self._inboxes[number].expired += count
+            case BoundReported(number):
+                if number in self._inboxes:
+                    self._inboxes[number].judged(bound_of(frame))
             case Ended(number, code, message):
                 if number in self._inboxes:
                     self._inboxes[number].end(failure_error(code, message))
@@ -296,7 +319,7 @@ class ClientLink:
             inbox = self._inboxes.get(number)
             if inbox is None:  # unsubscribed while it was under way
                 continue
-            inbox.take(self, encoded, frame.position, frame.attempt)
+            inbox.take(self, encoded, frame.position, frame.attempt, frame.age_ms)
             if self._full is None and inbox.is_full:
                 self._full = inbox
                 if not self._pending:

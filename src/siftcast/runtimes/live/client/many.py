@@ -6,30 +6,42 @@ that it satisfies, and the stream shows it once, with their names (`matched`).
 
 All or none: a filter that cannot be parsed is told before anything is sent, and one that the node refuses ends the
 stream, with all the others. Both are told by name.
+
+A bound on delay holds for each of them. An event that satisfies several is as late as the tightest of their bounds
+makes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from siftcast.model import Filter, FilterError, SiftcastError, Subscription, SubscriptionError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
-from siftcast.overlays.wire_events import decode_wire
-from siftcast.runtimes.live.client.received import AnswerLine, Inbox, ReceivedEvent
+from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Wishes, lateness_ms
+from siftcast.runtimes.live.client.received import AnswerLine, Inbox, TimedEvent
 from siftcast.runtimes.live.errors import FINAL_CODES, failure_error
 
 ManyFilters = Mapping[str, AnyFilter] | Iterable[AnyFilter | tuple[str, AnyFilter] | Subscription]
 """Filters by name; or pairs of name and filter, or subscriptions, or filters alone, whose names are their texts."""
 
+Named = tuple[str, Filter, Wishes]
 
-class MatchedEvent(ReceivedEvent):
+
+class MatchedEvent(TimedEvent):
     """An event that satisfies one or more of many filters; `matched` names them."""
 
     __slots__ = ("_names",)
     _names: list[str]
+
+    def add(self, bound_ms: float | None) -> None:
+        """It satisfies another filter, with this bound or none."""
+        late_ms = lateness_ms(self.age_ms, bound_ms)
+        if late_ms is not None and (self.late_ms is None or late_ms > self.late_ms):
+            self.set_age(self.age_ms, bound_ms)
 
     @property
     def matched(self) -> tuple[str, ...]:
@@ -44,26 +56,38 @@ _set_names = MatchedEvent.__dict__["_names"].__set__  # events are frozen
 class SharedInbox(Inbox):
     """The events of all filters; each waits once."""
 
-    __slots__ = ("_bus", "_encoded", "_names", "_places", "members")
+    __slots__ = ("_bus", "_encoded", "_last", "_names", "_places", "members")
 
-    def __init__(self, bus: Members, named: Sequence[tuple[str, Filter]], numbers: range, buffer: int) -> None:
+    def __init__(self, bus: Members, named: Sequence[Named], numbers: range, buffer: int) -> None:
         super().__init__(0, _EVERYTHING, None, buffer)
         self._bus = bus
         self._encoded: bytes | None = None
+        self._last: MatchedEvent | None = None
         self._names: list[str] = []
-        self._places = {name: place for place, (name, _) in enumerate(named)}
+        self._places = {name: place for place, (name, _, _) in enumerate(named)}
         self.members = tuple(
-            MemberInbox(number, name, filter, self) for number, (name, filter) in zip(numbers, named, strict=True)
+            MemberInbox(number, *each, shared=self) for number, each in zip(numbers, named, strict=True)
         )
+        self.look_at_bounds()
 
-    def take_for(self, name: str, encoded: bytes) -> None:
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        return {member.name: member.bound for member in self.members if member.bound is not None}
+
+    def look_at_bounds(self) -> None:
+        """Shows the worst of all."""
+        self.bound = max(self.bounds.values(), key=lambda bound: bound.severity, default=None)
+
+    def take_for(self, member: MemberInbox, encoded: bytes, age_ms: float | None) -> None:
         """An event came for one of the filters. One that came for several is the same bytes, one call after another."""
-        if encoded is self._encoded:
-            self._names.append(name)
+        bound_ms = member.wishes.delay_ms_max
+        if encoded is self._encoded and self._last is not None:
+            self._names.append(member.name)
             self._names.sort(key=self._places.__getitem__)
+            self._last.add(bound_ms)
             return
-        self._encoded, self._names = encoded, [name]
-        event = MatchedEvent(decode_wire(encoded), encoded)
+        self._encoded, self._names = encoded, [member.name]
+        event = self._last = MatchedEvent(encoded, age_ms, bound_ms)
         _set_names(event, self._names)
         self.put(event)
 
@@ -85,19 +109,24 @@ class SharedInbox(Inbox):
 class MemberInbox(Inbox):
     """One of the filters, as the connection sees it; its events wait in the inbox that all share."""
 
-    __slots__ = ("_name", "_shared")
+    __slots__ = ("_shared", "name")
 
-    def __init__(self, number: int, name: str, filter: Filter, shared: SharedInbox) -> None:
-        super().__init__(number, filter, None, shared.buffer)
-        self._name = name
+    def __init__(self, number: int, name: str, filter: Filter, wishes: Wishes, *, shared: SharedInbox) -> None:
+        super().__init__(number, filter, None, shared.buffer, wishes)
+        self.name = name
+        self.bound = None if self.bound is None else replace(self.bound, name=name)
         self._shared = shared
 
     @property
     def is_full(self) -> bool:
         return self._shared.is_full
 
-    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
-        self._shared.take_for(self._name, encoded)
+    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int, age_ms: float | None) -> None:
+        self._shared.take_for(self, encoded, age_ms)
+
+    def judged(self, bound: Bound) -> None:
+        super().judged(replace(bound, name=self.name))
+        self._shared.look_at_bounds()
 
     def end(self, error: Exception | None = None) -> None:
         if not self.closed:
@@ -105,7 +134,7 @@ class MemberInbox(Inbox):
             if error is None:
                 self._shared.end()
             else:
-                self._shared.fail(self._name, error)
+                self._shared.fail(self.name, error)
 
 
 class ManySource:
@@ -124,7 +153,7 @@ class ManySource:
                 inbox.release()
                 raise (inbox.error or error) from None
 
-    async def replace(self, inbox: Inbox, filter: Filter) -> None:
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
         """There is not one filter to replace."""
         raise SubscriptionError("a stream of many filters cannot be given another; close it and subscribe anew")
 
@@ -151,10 +180,13 @@ class Members(Protocol):
         """Nobody wants the events any more."""
 
 
-def named_filters(filters: ManyFilters) -> list[tuple[str, Filter]]:
-    """Filters with their names; raises FilterError or SubscriptionError that says which of them is wrong."""
-    found: dict[str, Filter] = {}
-    for number, (name, filter) in enumerate(_pairs(filters), 1):
+def named_filters(filters: ManyFilters, wishes: Wishes = NOTHING_MORE) -> list[Named]:
+    """Filters with their names; raises FilterError or SubscriptionError that says which of them is wrong.
+
+    `wishes` go for all that have none of their own, as subscriptions may.
+    """
+    found: dict[str, Named] = {}
+    for number, (name, filter, own) in enumerate(_pairs(filters), 1):
         label = f"filter {number}" + ("" if name is None else f" ({shown(name)})")
         try:
             parsed = as_filter(filter)
@@ -165,12 +197,13 @@ def named_filters(filters: ManyFilters) -> list[tuple[str, Filter]]:
             raise SubscriptionError(f"filter {number}: its name must be a string that is not empty, not {shown(name)}")
         if name in found:
             raise SubscriptionError(f"filter {number}: there is one named {shown(name)} already; names are distinct")
-        found[name] = parsed
-    return list(found.items())
+        bound = wishes.delay_ms_max if own.delay_ms_max is None else own.delay_ms_max
+        found[name] = name, parsed, Wishes(bound, own.bandwidth, wishes.on_bound)
+    return list(found.values())
 
 
-def _pairs(filters: ManyFilters) -> Iterator[tuple[str | None, AnyFilter]]:
-    """Names, where there are any, and filters."""
+def _pairs(filters: ManyFilters) -> Iterator[tuple[str | None, AnyFilter, Wishes]]:
+    """Names, where there are any, filters, and what is wished for them alone."""
     if isinstance(filters, str | bytes | Filter) or not is_iterable(filters):
         raise SubscriptionError(f"subscribe_many takes many filters, not {shown(filters)}; see subscribe")
     if hasattr(filters, "columns"):  # a table goes through the names of its columns
@@ -178,14 +211,15 @@ def _pairs(filters: ManyFilters) -> Iterator[tuple[str | None, AnyFilter]]:
             "subscribe_many takes no table; hand it pairs, as in zip(table['id'], table['filter']), or a dict of them"
         )
     if isinstance(filters, Mapping):
-        yield from filters.items()
+        for name, filter in filters.items():
+            yield name, filter, NOTHING_MORE
         return
     for number, item in enumerate(filters, 1):
         if isinstance(item, Subscription):
-            yield item.id, item.filter
+            yield item.id, item.filter, Wishes(item.delay_ms_max, item.bandwidth)
         elif isinstance(item, tuple):
             if len(item) != 2:
                 raise SubscriptionError(f"filter {number}: a pair of name and filter is wanted, not {len(item)} things")
-            yield item
+            yield *item, NOTHING_MORE
         else:
-            yield None, item
+            yield None, item, NOTHING_MORE

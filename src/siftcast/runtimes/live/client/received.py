@@ -4,13 +4,15 @@ A stream is filled by a connection and emptied by an `async for`. While `buffer`
 stops reading, so that the node sees a slow consumer; if an answer is waited for meanwhile, it must read on, and then
 events beyond `OVERFLOW_FACTOR` times the buffer are dropped and counted (`EventStream.dropped`). A stream that nobody
 holds any more is unsubscribed: leaving the loop is enough.
+
+Where a subscription has a bound on delay, its events say how old they were when they came (`bounds`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
@@ -20,6 +22,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
 from siftcast.overlays.wire_events import WireEvent, decode_wire
+from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Unchanged, Wishes, lateness_ms, tell
 
 OVERFLOW_FACTOR = 10
 
@@ -35,6 +38,15 @@ class ReceivedEvent(WireEvent):
     position: int = 0
     answers: Callable[[str | None], None] | None = None
     """Who is told None for an acknowledgement, or the reason of a refusal."""
+    age_ms: float | None = None
+    """How old it was when it came, where its subscription has a bound and that is known."""
+    late_ms: float | None = None
+    """By how much it came later than its subscription's bound allows; 0 if it came in time, None as with `age_ms`."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it came later than the bound of its subscription allows, as far as that is known."""
+        return self.late_ms is not None and self.late_ms > 0
 
     @property
     def matched(self) -> tuple[str, ...]:
@@ -54,7 +66,27 @@ class ReceivedEvent(WireEvent):
             self.answers(reason)
 
 
-class AnswerableEvent(ReceivedEvent):
+class TimedEvent(ReceivedEvent):
+    """An event of a subscription with a bound on delay."""
+
+    __slots__ = ("age_ms", "late_ms")
+    age_ms: float | None
+    late_ms: float | None
+
+    def __init__(self, encoded: bytes, age_ms: float | None, bound_ms: float | None) -> None:
+        super().__init__(decode_wire(encoded), encoded)
+        self.set_age(age_ms, bound_ms)
+
+    def set_age(self, age_ms: float | None, bound_ms: float | None) -> None:
+        """Says how old it is, and by which bound it is late or not."""
+        _set_age(self, age_ms)
+        _set_late(self, lateness_ms(age_ms, bound_ms))
+
+
+_set_age, _set_late = (TimedEvent.__dict__[name].__set__ for name in ("age_ms", "late_ms"))
+
+
+class AnswerableEvent(TimedEvent):
     """An event of a durable subscription."""
 
     __slots__ = ("answers", "attempt", "position")
@@ -62,8 +94,10 @@ class AnswerableEvent(ReceivedEvent):
     attempt: int
     position: int
 
-    def __init__(self, encoded: bytes, position: int, attempt: int) -> None:
-        super().__init__(decode_wire(encoded), encoded)
+    def __init__(
+        self, encoded: bytes, position: int, attempt: int, age_ms: float | None = None, bound_ms: float | None = None
+    ) -> None:
+        super().__init__(encoded, age_ms, bound_ms)
         _set_position(self, position)
         _set_attempt(self, attempt)
         self.answer_with(None)
@@ -95,11 +129,28 @@ class AnswerLine(Protocol):
 class Inbox:
     """The events of one subscription that wait to be looked at."""
 
-    __slots__ = ("buffer", "closed", "dropped", "durable", "error", "events", "expired", "filter", "number", "waiter")
+    __slots__ = (
+        "bound",
+        "buffer",
+        "closed",
+        "dropped",
+        "durable",
+        "error",
+        "events",
+        "expired",
+        "filter",
+        "number",
+        "waiter",
+        "wishes",
+    )
 
-    def __init__(self, number: int, filter: Filter, durable: str | None, buffer: int) -> None:
+    def __init__(
+        self, number: int, filter: Filter, durable: str | None, buffer: int, wishes: Wishes = NOTHING_MORE
+    ) -> None:
         self.number = number
         self.filter = filter
+        self.wishes = wishes
+        self.bound = None if wishes.delay_ms_max is None else Bound(wishes.delay_ms_max)
         self.durable = durable
         self.buffer = buffer
         self.events: deque[ReceivedEvent] = deque()
@@ -113,9 +164,31 @@ class Inbox:
     def is_full(self) -> bool:
         return len(self.events) >= self.buffer
 
-    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int) -> None:
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """How the bounds of many filters stand, by name."""
+        return {}
+
+    def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int, age_ms: float | None) -> None:
         """An event came over a connection."""
-        self.put(ReceivedEvent(decode_wire(encoded), encoded))
+        if self.wishes.delay_ms_max is None:
+            self.put(ReceivedEvent(decode_wire(encoded), encoded))
+        else:
+            self.put(TimedEvent(encoded, age_ms, self.wishes.delay_ms_max))
+
+    def wish(self, wishes: Wishes) -> None:
+        """Another bound or bandwidth holds from now on."""
+        if wishes.delay_ms_max is None:
+            self.bound = None
+        elif self.bound is None or self.bound.delay_ms_max != wishes.delay_ms_max:
+            self.bound = Bound(wishes.delay_ms_max)
+        self.wishes = wishes
+
+    def judged(self, bound: Bound) -> None:
+        """The node says how the bound stands; a durable subscription may have one from earlier."""
+        before, self.bound = self.bound, bound
+        self.wishes = self.wishes._replace(delay_ms_max=bound.delay_ms_max)
+        tell(self.wishes.on_bound, before, bound)
 
     def put(self, event: ReceivedEvent) -> None:
         """Adds an event, unless far too many wait."""
@@ -144,8 +217,8 @@ class Source(Protocol):
     async def subscribed(self, inbox: Inbox) -> None:
         """Waits until the subscription stands; raises what it was refused with."""
 
-    async def replace(self, inbox: Inbox, filter: Filter) -> None:
-        """Gives the subscription another filter."""
+    async def replace(self, inbox: Inbox, filter: Filter, change: Change) -> None:
+        """Gives the subscription another filter, bound or bandwidth."""
 
     def taken(self, inbox: Inbox) -> None:
         """An event was taken out."""
@@ -186,9 +259,29 @@ class EventStream(AsyncIterator[ReceivedEvent]):
         await self._source.subscribed(self._inbox)
         return self
 
-    async def replace(self, filter: AnyFilter) -> None:
-        """Asks for something else from now on; events that wait already stay."""
-        await self._source.replace(self._inbox, as_filter(filter))
+    @property
+    def bound(self) -> Bound | None:
+        """How the subscription's bound on delay stands, the worst of them if there are many; None without one."""
+        return self._inbox.bound
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """How the bounds of `subscribe_many` stand, by name; a stream of one filter has `bound`."""
+        return self._inbox.bounds
+
+    async def replace(
+        self,
+        filter: AnyFilter | None = None,
+        *,
+        delay_ms_max: float | Unchanged | None = ...,
+        bandwidth: float | Unchanged | None = ...,
+    ) -> None:
+        """Asks for something else from now on; events that wait already stay.
+
+        What is left out stays as it is. None as `delay_ms_max` or `bandwidth` takes it away.
+        """
+        change = Change(delay_ms_max, bandwidth).check()
+        await self._source.replace(self._inbox, self._inbox.filter if filter is None else as_filter(filter), change)
 
     async def __anext__(self) -> ReceivedEvent:
         inbox = self._inbox

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -23,6 +23,7 @@ from siftcast.model import ArgumentError
 from siftcast.model.filter import AnyFilter
 from siftcast.model.showing import shown
 from siftcast.overlays.durability.contract import QueuePolicy
+from siftcast.runtimes.live.client.bounds import Bound, BoundHandler, Unchanged
 from siftcast.runtimes.live.client.bus import BUFFER, Bus, EventHandler, connect
 from siftcast.runtimes.live.client.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.client.many import ManyFilters
@@ -98,36 +99,66 @@ class SyncBus:
         start: int | None = None,
         since: datetime | None = None,
         policy: QueuePolicy | None = None,
+        delay_ms_max: float | None = None,
+        bandwidth: float | None = None,
+        on_bound: BoundHandler | None = None,
         buffer: int = BUFFER,
     ) -> SyncStream:
-        """A stream of the events that match; it stands when this returns."""
+        """A stream of the events that match; it stands when this returns. `on_bound` is called in the bus's thread."""
 
         async def open_stream() -> EventStream:
-            stream = self._bus.subscribe(filter, durable, start=start, since=since, policy=policy, buffer=buffer)
+            stream = self._bus.subscribe(
+                filter,
+                durable,
+                start=start,
+                since=since,
+                policy=policy,
+                delay_ms_max=delay_ms_max,
+                bandwidth=bandwidth,
+                on_bound=on_bound,
+                buffer=buffer,
+            )
             return await stream.ready()
 
         return SyncStream(self, self.run(open_stream()))
 
-    def subscribe_many(self, filters: ManyFilters, *, buffer: int = BUFFER) -> SyncStream:
+    def subscribe_many(
+        self,
+        filters: ManyFilters,
+        *,
+        delay_ms_max: float | None = None,
+        on_bound: BoundHandler | None = None,
+        buffer: int = BUFFER,
+    ) -> SyncStream:
         """One stream for many filters, each event once, with the names of those it satisfies as `matched`.
 
         All of them stand when this returns, or none: what is wrong with one is told with its number and name.
         """
 
         async def open_stream() -> EventStream:
-            return await self._bus.subscribe_many(filters, buffer=buffer).ready()
+            stream = self._bus.subscribe_many(filters, delay_ms_max=delay_ms_max, on_bound=on_bound, buffer=buffer)
+            return await stream.ready()
 
         return SyncStream(self, self.run(open_stream()))
 
-    def on(self, filter: AnyFilter, durable: str | None = None) -> Callable[[EventHandler], EventHandler]:
+    def on(
+        self,
+        filter: AnyFilter,
+        durable: str | None = None,
+        *,
+        delay_ms_max: float | None = None,
+        bandwidth: float | None = None,
+        on_bound: BoundHandler | None = None,
+    ) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches, in the bus's thread."""
+        wishes: Any = {"delay_ms_max": delay_ms_max, "bandwidth": bandwidth, "on_bound": on_bound}
 
         def register(handler: EventHandler) -> EventHandler:
             if self._loop is None:
-                return self._bus.on(filter, durable)(handler)
+                return self._bus.on(filter, durable, **wishes)(handler)
 
             async def start() -> EventHandler:
-                return self._bus.on(filter, durable)(handler)
+                return self._bus.on(filter, durable, **wishes)(handler)
 
             return self.run(start())
 
@@ -209,9 +240,25 @@ class SyncStream(Iterator[ReceivedEvent]):
             raise StopIteration
         return answered_in(event, self._bus.call)
 
-    def replace(self, filter: AnyFilter) -> None:
-        """Asks for something else from now on."""
-        self._bus.run(self._stream.replace(filter))
+    @property
+    def bound(self) -> Bound | None:
+        """How the subscription's bound on delay stands, the worst of them if there are many; None without one."""
+        return self._stream.bound
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """How the bounds of `subscribe_many` stand, by name; a stream of one filter has `bound`."""
+        return self._stream.bounds
+
+    def replace(
+        self,
+        filter: AnyFilter | None = None,
+        *,
+        delay_ms_max: float | Unchanged | None = ...,
+        bandwidth: float | Unchanged | None = ...,
+    ) -> None:
+        """Asks for something else from now on; what is left out stays, and None takes a bound or bandwidth away."""
+        self._bus.run(self._stream.replace(filter, delay_ms_max=delay_ms_max, bandwidth=bandwidth))
 
     def close(self) -> None:
         """Unsubscribes."""

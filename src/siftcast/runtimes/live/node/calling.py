@@ -10,6 +10,9 @@ Either of two nodes may call, so both may at once. Then the call of the one with
     the larger one      lets the call wait until its own was answered, and then turns it away; if its own came to
                         nothing, say because it knows an old address, it takes the call
 
+A call that was not put through yet when the other's is taken is dropped. Otherwise the other, which might hear it
+before the answer to its own, would give up the connection that is in use here, with all that was sent over it.
+
 A node that has no data folder is another one each time it starts. Where a node is called that is in no list, and one of
 the same name answers with another identity, that one is told of (`on_successor`), unless a plan says who is a member.
 """
@@ -105,6 +108,12 @@ class Calls:
         """The call to a node that has heard this node's Hello and has not answered yet."""
         call = self._open.get(number)
         return call if call is not None and call.is_heard and not call.outcome.done() else None
+
+    def drop_unheard(self, number: NodeId) -> None:
+        """Gives up a call of which the other node knows nothing, because that one's call is taken."""
+        call = self._open.get(number)
+        if call is not None and not call.is_heard:
+            self._tasks[number].cancel()
 
     async def stop(self) -> None:
         """Calls nobody any more."""
@@ -203,6 +212,7 @@ class Call:
                     return
                 self._check(frame)
                 check_certified(self._connection.certificate, self._number)
+                self._connection.version = frame.version
                 self._calls.on_welcome(self._connection, self._number, frame)
                 self._end("")
             case Failure(_, code, message):

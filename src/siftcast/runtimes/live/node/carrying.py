@@ -13,7 +13,7 @@ still for it.
     MeasureDelay, InferRoute    answered with "unknown"
     Deliver                 ephemeral: the event is missed, at most once allows that
     Watch, Unwatch, Leave   nothing: they change what this node remembers, which cannot fail
-    Bury, Expire, Report  nothing: they only tell
+    Bury, Expire, Report, ExpectDelay   nothing: they only tell
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 
 from siftcast.overlays.contract import (
     CancelTimer,
+    Defer,
     DelayMeasured,
     Deliver,
     Effect,
@@ -131,7 +132,9 @@ class Carrier:
             case InferRoute(peer):  # sockets do not tell their way
                 self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
             case ExpectDelay():
-                pass
+                self._sessions.bounds.expect(effect)
+            case Defer():
+                pass  # durable nodes see to it
             case Refuse(request, reason):
                 if self._durable is None or not self._durable.answer(request, reason):
                     self._log.info("refused", request=request, reason=reason)

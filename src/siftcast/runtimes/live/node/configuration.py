@@ -151,6 +151,7 @@ class PrincipalSpec(Spec, frozen=True, kw_only=True):
     token_hash: str
     publish: str | None = None
     subscribe: str | None = None
+    delay_ms_min: Milliseconds | None = None
     see: bool = False
     operate: bool = False
     node: bool = False

@@ -36,6 +36,7 @@ from siftcast.overlays.durability.queues import Queues
 from siftcast.overlays.wire_events import encode_event
 from siftcast.runtimes.live.errors import Refused, Superseded
 from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.bounds import Bounds
 from siftcast.runtimes.live.node.peers import Tell
 from siftcast.runtimes.live.node.sessions import ClientSubscription, Session
 from siftcast.runtimes.live.wire.connection import Connection
@@ -68,12 +69,13 @@ class _Asked(NamedTuple):
 class DurableSubscription(ClientSubscription):
     """A durable subscription while a client is attached to it."""
 
-    __slots__ = ("_held", "name")
+    __slots__ = ("_bounds", "_held", "name")
     is_durable = True
 
-    def __init__(self, session: Session, number: int, id: str, filter: Filter, name: str) -> None:
-        super().__init__(session, number, id, filter)
+    def __init__(self, session: Session, number: int, wanted: Subscription, name: str, bounds: Bounds) -> None:
+        super().__init__(session, number, wanted.id, wanted.filter)
         self.name = name
+        self._bounds = bounds
         self._held: deque[Offer] = deque()
 
     def offer(self, offer: Offer) -> None:
@@ -89,17 +91,29 @@ class DurableSubscription(ClientSubscription):
             self._send(self._held.popleft())
 
     def _send(self, offer: Offer) -> None:
-        event = msgspec.Raw(encode_event(offer.event))
-        self.connection.send(Deliver(event, (self.number,), offer.position, offer.attempt))
+        event, age_ms = msgspec.Raw(encode_event(offer.event)), None
+        if self.wishes[0] is not None:
+            is_first = offer.attempt == 1
+            age_ms = self._bounds.offer(offer.event.id, self.id, self.connection, is_first=is_first)
+        self.connection.send(Deliver(event, (self.number,), offer.position, offer.attempt, age_ms))
 
 
 class DurableClients:
     """What clients of a node were promised, or are about to be."""
 
     def __init__(
-        self, queues: Queues, node: NodeId, name: str, frame_bytes_max: int, *, tell: Tell, log: Logger
+        self,
+        queues: Queues,
+        node: NodeId,
+        name: str,
+        frame_bytes_max: int,
+        *,
+        bounds: Bounds,
+        tell: Tell,
+        log: Logger,
     ) -> None:
         self._queues = queues
+        self._bounds = bounds
         self._name = name
         self._prefix = f"{node}/"
         self._frame_bytes_max = frame_bytes_max
@@ -126,7 +140,8 @@ class DurableClients:
         if id not in self._queues:
             limits.check_durable_names(1 + sum(self._is_of(principal, each) for each in self._queues.names))
         policy = limits.granted(frame.policy, self._queues.policy(id))
-        subscription = DurableSubscription(session, frame.subscription, id, filter, frame.durable or "")
+        wanted = Subscription(id, filter, session.name, *self._wishes(id, frame))
+        subscription = DurableSubscription(session, frame.subscription, wanted, frame.durable or "", self._bounds)
         session.hold(subscription, len(frame.filter))
 
         def attach(reason: str | None) -> None:
@@ -137,19 +152,30 @@ class DurableClients:
                 session.refuse(frame.request, Refused(reason))
                 return
             self._take_over(id, subscription, "another client took over")
+            session.watch(subscription, wanted)
             session.confirm_subscription(frame.request)
             self._tell(SubscriberAttached(id, min(frame.window, WINDOW_MAX), frame.start, frame.since_ms))
 
-        self._ask(id, filter, session, policy, attach)
+        self._ask(wanted, session, policy, attach)
 
-    def replace(self, subscription: ClientSubscription, filter: Filter, answer: Answer) -> None:
-        """Gives a durable subscription another filter."""
+    def _wishes(self, id: str, frame: Subscribe) -> tuple[float | None, float | None]:
+        """The bound and the bandwidth that a client asks for, or else those that the subscription has."""
+        if id not in self._queues:
+            return frame.delay_ms_max, frame.bandwidth
+        kept = self._queues.subscription(id)
+        return (
+            kept.delay_ms_max if frame.delay_ms_max is None else frame.delay_ms_max,
+            kept.bandwidth if frame.bandwidth is None else frame.bandwidth,
+        )
+
+    def replace(self, subscription: ClientSubscription, wanted: Subscription, answer: Answer) -> None:
+        """Gives a durable subscription another filter, bound and bandwidth."""
         policy = subscription.session.guard.limits.granted(None, self._queues.policy(subscription.id))
-        self._ask(subscription.id, filter, subscription.session, policy, answer)
+        self._ask(wanted, subscription.session, policy, answer)
 
-    def _ask(self, id: str, filter: Filter, session: Session, policy: QueuePolicy, answer: Answer) -> None:
-        self._waiting.setdefault(id, []).append(_Asked(answer, session.connection))
-        self._tell(DurableSubscribeRequested(Subscription(id, filter, session.name), policy))
+    def _ask(self, wanted: Subscription, session: Session, policy: QueuePolicy, answer: Answer) -> None:
+        self._waiting.setdefault(wanted.id, []).append(_Asked(answer, session.connection))
+        self._tell(DurableSubscribeRequested(wanted, policy))
 
     def _id(self, name: str, principal: str) -> str:
         if not _NAME.fullmatch(name):
@@ -185,12 +211,14 @@ class DurableClients:
         """A client is gone, or wants no more for now."""
         if self._attached.get(subscription.id) is subscription:
             del self._attached[subscription.id]
+            self._bounds.detach(subscription.id)
             self._tell(SubscriberDetached(subscription.id))
 
     def end(self, frame: EndDurable, principal: str) -> None:
         """Ends a durable subscription with all it holds."""
         id = self._known(frame.name, principal)
         self._take_over(id, None, "a client ended")
+        self._bounds.forget(id)
         self._tell(UnsubscribeRequested((id,)))
 
     def acknowledge(self, subscription: ClientSubscription, frame: AcknowledgeOffers) -> None:
@@ -295,6 +323,9 @@ class DurableClients:
                     "address": "" if attached is None else attached.connection.address,
                     "filter": str(self._queues.filter(id)),
                     "dropped": 0,
+                    "delay_ms_max": self._queues.subscription(id).delay_ms_max,
+                    "bandwidth": self._queues.subscription(id).bandwidth,
+                    "bound": self._bounds.describe(id),
                     "durable": _own(id),
                     "waiting": waiting,
                     "dead": len(self._queues.dead_letters(id)),

@@ -1,8 +1,9 @@
 """How far away other nodes are: half the time that a heartbeat takes there and back.
 
 Two ask for it: the protocol (`MeasureDelay`), which is answered each time, with None if the node cannot be reached in
-time; and people (`siftcast members`, `siftcast network replan`), for whom each connection is measured now and then.
-They are shown the median of the last `REMEMBERED`: one heartbeat may have waited behind much else.
+time; and others (`siftcast members`, `siftcast network replan`, `ages`), for whom each connection is measured now and
+then. They are told the median of the last `REMEMBERED`: one heartbeat may have waited behind much else. The same goes
+for clients whose subscriptions have a bound (`bounds`).
 """
 
 from __future__ import annotations
@@ -25,17 +26,16 @@ class Echoes:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tell: Callable[[Stimulus], object]) -> None:
         self._recent_ms: dict[NodeId, deque[float]] = {}
+        self.delays_ms: dict[NodeId, float] = {}
+        """How far away each node is that was measured, connected or not."""
         self.wanted: dict[NodeId, int] = {}
         """How many measurements wait for a node to be reached."""
         self._loop = loop
         self._tell = tell
         self._asked: dict[int, tuple[NodeId, float, bool]] = {}
+        self._looked_at: set[NodeId] = set()
+        """Those to whom a heartbeat is on its way that nobody has to be told of."""
         self._count = 0
-
-    @property
-    def delays_ms(self) -> dict[NodeId, float]:
-        """How far away each node is that was measured, connected or not."""
-        return {number: median(recent) for number, recent in self._recent_ms.items()}
 
     def ask(self, number: NodeId, connection: Connection, *, for_protocol: bool = True) -> None:
         """Sends a heartbeat that comes back."""
@@ -45,7 +45,8 @@ class Echoes:
 
     def look(self, number: NodeId, connection: Connection) -> None:
         """Measures for people, unless such a heartbeat is on its way already."""
-        if not any(asked == number and not told for asked, _, told in self._asked.values()):
+        if number not in self._looked_at:
+            self._looked_at.add(number)
             self.ask(number, connection, for_protocol=False)
 
     def want(self, number: NodeId, within_s: float) -> None:
@@ -58,7 +59,8 @@ class Echoes:
             self._tell(DelayMeasured(number, None))
 
     def joined(self, number: NodeId, connection: Connection) -> None:
-        """A node is connected."""
+        """A node is connected; what went over another connection may never be answered."""
+        self._looked_at.discard(number)
         for _ in range(self.wanted.pop(number, 0)):
             self.ask(number, connection)
         self.look(number, connection)
@@ -68,13 +70,18 @@ class Echoes:
         asked = self._asked.pop(echo, None)
         if asked is None or asked[0] != number:
             return
+        if not asked[2]:
+            self._looked_at.discard(number)
         delay_ms = (monotonic() - asked[1]) * 1_000 / 2
-        self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED)).append(delay_ms)
+        recent = self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED))
+        recent.append(delay_ms)
+        self.delays_ms[number] = median(recent)
         if asked[2]:
             self._tell(DelayMeasured(number, delay_ms))
 
     def lost(self, number: NodeId) -> None:
         """A node is not connected any more."""
+        self._looked_at.discard(number)
         for echo, (asked, _, for_protocol) in tuple(self._asked.items()):
             if asked == number:
                 del self._asked[echo]
@@ -84,3 +91,4 @@ class Echoes:
     def forget(self, number: NodeId) -> None:
         """A node is gone for good."""
         self._recent_ms.pop(number, None)
+        self.delays_ms.pop(number, None)

@@ -15,6 +15,8 @@ from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.node_frames import Unneeded
 
 IDLE_S = 30.0
+Pending = bytes | Callable[[], bytes]
+"""A frame, or what makes one when it is sent, because it says how old its event is by then."""
 WAITING_MAX = 256
 DEMAND_S = 10.0
 
@@ -63,7 +65,7 @@ class Waiting:
     def __init__(self, loop: asyncio.AbstractEventLoop, on_dropped: Callable[[int], None]) -> None:
         self._loop = loop
         self._on_dropped = on_dropped
-        self._frames: dict[NodeId, list[bytes]] = {}
+        self._frames: dict[NodeId, list[Pending]] = {}
 
     def __contains__(self, number: NodeId) -> bool:
         return number in self._frames
@@ -71,7 +73,7 @@ class Waiting:
     def __iter__(self) -> Iterator[NodeId]:
         return iter(tuple(self._frames))
 
-    def put(self, number: NodeId, frame: bytes) -> None:
+    def put(self, number: NodeId, frame: Pending) -> None:
         """Keeps a frame until its node is called; drops it if too many wait."""
         frames = self._frames.get(number)
         if frames is None:
@@ -84,13 +86,13 @@ class Waiting:
 
     def take(self, number: NodeId) -> list[bytes]:
         """What waits for a node, which is there now."""
-        return self._frames.pop(number, [])
+        return [each if isinstance(each, bytes) else each() for each in self._frames.pop(number, ())]
 
     def drop(self, number: NodeId) -> None:
         """Nothing waits for a node any more."""
         self._end(number, self._frames.get(number))
 
-    def _end(self, number: NodeId, frames: list[bytes] | None) -> None:
+    def _end(self, number: NodeId, frames: list[Pending] | None) -> None:
         if frames is not None and self._frames.get(number) is frames:
             del self._frames[number]
             self._on_dropped(len(frames))

@@ -47,6 +47,7 @@ from siftcast.runtimes.live.errors import DurabilityUnavailable, Refused
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.applying import wanted_settings
+from siftcast.runtimes.live.node.bounds import Bounds
 from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
@@ -134,7 +135,6 @@ class Life:
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
         schema = self.overlay.terms.schema
         self._load = LoadMeter(None if schema is None else Schema.parse(schema))
-        self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed)
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -147,6 +147,8 @@ class Life:
             on_lost=lambda peer: self.inquiries.lost(peer),
             on_question=lambda peer, frame: self.inquiries.received(peer, frame),
         )
+        self._bounds = Bounds(self.peers.ages, lasting.book.name)
+        self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
         self._durable: DurableClients | None = None
         if self.overlay.part.durable is not None:
             self._durable = DurableClients(
@@ -154,6 +156,7 @@ class Life:
                 lasting.identity,
                 self._name,
                 configuration.limits.frame_bytes_max,
+                bounds=self._bounds,
                 tell=self.tell,
                 log=self._log,
             )
@@ -215,6 +218,7 @@ class Life:
     async def hang_up(self, *, for_good: bool = False) -> None:
         """Talks to no other node any more; `for_good` if this one has left them."""
         self.inquiries.stop()
+        self._bounds.stop()
         await self.peers.stop(for_good=for_good)
 
     async def close(self) -> None:
@@ -258,7 +262,7 @@ class Life:
 
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""
-        event = self._named(event)
+        event = self._begun(self._named(event))
         self._load.note(event, self.loop.time() * 1_000)
         for effect in self.tell(PublishRequested(event)):
             if type(effect) is Refuse and effect.request == event.id:
@@ -267,7 +271,7 @@ class Life:
 
     def publish_durable(self, event: WireEvent, source: str, answer: Answer, connection: Connection) -> None:
         """Publishes an event of a client that is answered when it is safe; order is kept among those of a source."""
-        event = self._named(event, source)
+        event = self._begun(self._named(event, source))
         self.durable_clients().publish(event, answer, connection)
         self._load.note(event, self.loop.time() * 1_000)
 
@@ -386,6 +390,12 @@ class Life:
     def waits_for(self) -> list[str]:
         """Whom a change of the network waits for, as far as this node knows, in words."""
         return waiting_words(self.protocol.state(), self.peers, self._lasting.book)
+
+    def _begun(self, event: WireEvent) -> WireEvent:
+        """The event, whose age counts from now, if anybody wants to know it."""
+        if self.peers.ages.is_wanted:
+            self.peers.ages.begin(event.id)
+        return event
 
     def _named(self, event: WireEvent, source: str = "") -> WireEvent:
         """The event with an id, and with a source if one is given; as it is, if it has them."""

@@ -324,7 +324,9 @@ class Node:
         self.tally.sessions += 1
         serial = f"{self.configuration.node.name}.{self._lasting.incarnation}.{self.tally.sessions}"
         connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
-        connection.send(self._line.welcome(hello))
+        welcome = self._line.welcome(hello)
+        connection.send(welcome)
+        connection.version = welcome.version
         name = hello.name or f"client-{self.tally.sessions}"
         guard = Guard(rights, limits, self._log, name, connection.address)
         connection.handler = Session(sessions, self.life, connection, name, serial, guard)

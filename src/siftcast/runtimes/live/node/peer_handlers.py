@@ -10,7 +10,15 @@ from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.node.echoes import Echoes
 from siftcast.runtimes.live.wire.connection import Connection, Handler
 from siftcast.runtimes.live.wire.frames import Failure, Frame, Heartbeat
-from siftcast.runtimes.live.wire.node_frames import Farewell, Forgotten, PeerAnswer, PeerMessage, PeerQuestion, Unneeded
+from siftcast.runtimes.live.wire.node_frames import (
+    AgesWanted,
+    Farewell,
+    Forgotten,
+    PeerAnswer,
+    PeerMessage,
+    PeerQuestion,
+    Unneeded,
+)
 
 
 class Hearing(Protocol):
@@ -31,6 +39,8 @@ class Hearing(Protocol):
     def gone(self, number: NodeId) -> None: ...
 
     def declare_gone(self, numbers: Iterable[NodeId]) -> None: ...
+
+    def ages_wanted(self, frame: AgesWanted, /) -> None: ...
 
     def lost(self, connection: Connection, number: NodeId, reason: str) -> None: ...
 
@@ -65,6 +75,8 @@ class PeerHandler:
             self._peers.gone(self._number)
         elif isinstance(frame, Forgotten):
             self._peers.declare_gone(frame.identities)
+        elif isinstance(frame, AgesWanted):
+            self._peers.ages_wanted(frame)
         elif isinstance(frame, Failure):
             self._connection.close(f"{frame.message} ({frame.code})")
         else:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from random import Random
 
 import msgspec
@@ -43,6 +44,7 @@ from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.runtimes.live.errors import FrameError, NetworkMismatch
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.ages import Ages
 from siftcast.runtimes.live.node.calling import Calls, Line
 from siftcast.runtimes.live.node.echoes import Echoes
 from siftcast.runtimes.live.node.guests import DEMAND_S, Guests, Waiting
@@ -53,10 +55,12 @@ from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
 from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import Frame, Hello, encode_frame
+from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Hello, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
+    AgesWanted,
     Farewell,
     Forgotten,
+    Introduction,
     PeerAnswer,
     PeerMessage,
     PeerQuestion,
@@ -102,6 +106,10 @@ class Peers:
         self._loop = asyncio.get_running_loop()
         kinds = overlay.protocol.messages
         self._codec = MessageCodec(kinds, event_limits)
+        self._older: MessageCodec | None = None
+        """How those are written that have grown since version 3, for nodes that speak it."""
+        if any(kind.grown for kind in kinds):
+            self._older = MessageCodec(kinds, event_limits, for_older=True)
         self._introducing = {kind for kind in kinds if kind.introduces is not Message.introduces}
         self._links: dict[NodeId, Connection] = {}
         self._guests = Guests(self._loop)
@@ -137,6 +145,7 @@ class Peers:
             on_joined=self._joined,
         )
         self.echoes = Echoes(self._loop, tell)
+        self.ages = Ages(self._node, self.echoes.delays_ms.get, self._want_ages, random)
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
@@ -155,6 +164,7 @@ class Peers:
         if self._round is not None:
             self._round.cancel()
         self.echoes.wanted.clear()
+        self.ages.stop()
         await self._calls.stop()
         for connection in (*self._links.values(), *self._guests.values()):
             if for_good:
@@ -191,13 +201,10 @@ class Peers:
 
     def send(self, message: Message, destinations: Sequence[NodeId]) -> None:
         """Sends a message to each of these nodes that is there and keeps up, or can be called."""
-        encoded = self._codec.encode(message)
-        frame = peer_message_frame(encoded)
-        if type(message) in self._introducing and (found := self._meeting.introduce(message.introduces)):
-            frame = encode_frame(PeerMessage(msgspec.Raw(encoded), found))
+        frame, older = self._frame(message, self._codec), self._older
         for number in destinations:
             connection = self._links.get(number)
-            if connection is None and (connection := self._reached(number, frame)) is None:
+            if connection is None and (connection := self._reached(number, message, frame)) is None:
                 continue
             if connection.blocked:
                 if not message.control:
@@ -206,10 +213,24 @@ class Peers:
                 if connection.queued_bytes > _QUEUE_FACTOR_MAX * self._queue_bytes_max:
                     connection.abort("does not keep up")
                     continue
-            connection.send_bytes(frame)
+            if older is not None and connection.version < BOUNDS:
+                connection.send_bytes(self._frame(message, older))
+            else:
+                connection.send_bytes(frame)
             self.sent += 1
 
-    def _reached(self, number: NodeId, frame: bytes) -> Connection | None:
+    def _frame(self, message: Message, codec: MessageCodec) -> bytes:
+        """A message, with those whom it introduces and the age of its event."""
+        encoded = codec.encode(message)
+        found: tuple[Introduction, ...] = ()
+        if type(message) in self._introducing:
+            found = self._meeting.introduce(message.introduces)
+        age = self.ages.stamp(message) if self.ages.is_wanted else None
+        if found or age is not None:
+            return encode_frame(PeerMessage(msgspec.Raw(encoded), found, age))
+        return peer_message_frame(encoded)
+
+    def _reached(self, number: NodeId, message: Message, frame: bytes) -> Connection | None:
         """The connection to a node that is not watched; without one the frame waits, if the node can be called."""
         if number in self._guests:
             self._guests.use(number)
@@ -217,7 +238,7 @@ class Peers:
         if number in self._lost or number not in self._book:
             self.dropped += 1
             return None
-        self._waiting.put(number, frame)
+        self._waiting.put(number, partial(self._frame, message, self._codec) if self.ages.is_wanted else frame)
         self._call(number)
         return None
 
@@ -316,12 +337,19 @@ class Peers:
             self._tell(PeerLost(number))
 
     def _succeeded(self, number: NodeId, successor: NodeId) -> bool:
-        """A node has begun again as another one, which may know nobody; says whether that is an affair of this one."""
+        """A node has begun again as another one, which may know nobody; says whether that is an affair of this one.
+
+        The former one does not come back: it kept nothing, and somebody else answers where it was.
+        """
         if self._measures_all or successor == self._node or successor in self._book.gone:
             return False
         self._log.info("peer is another node now", peer=self._book.name(number), identity=successor)
         self._book.succeed(number, successor)
+        self.unwatch(number)
+        self._waiting.drop(number)
+        self.echoes.forget(number)
         self._tell(ContactsFound((successor,)))
+        self._tell(PeerGone(number))
         return True
 
     # -- connections come and go ---------------------------------------------------------------------
@@ -352,6 +380,8 @@ class Peers:
             self.sent += 1
         if gone := self._book.gone:
             connection.send(Forgotten(gone))
+        if connection.version >= BOUNDS and (wanted := self.ages.said_to_newcomer()) is not None:
+            connection.send(wanted)
         self.echoes.joined(number, connection)
         self._lost.discard(number)
         self._soundings.joined(number)
@@ -405,6 +435,15 @@ class Peers:
         for number in self.connected if fresh else ():
             self.send_frame(number, Forgotten(fresh))
 
+    def ages_wanted(self, frame: AgesWanted) -> None:
+        """Somebody wants to know how old events are."""
+        self.ages.heard(frame)
+
+    def _want_ages(self, frame: AgesWanted) -> None:
+        for connection in (*self._links.values(), *self._guests.values()):
+            if connection.version >= BOUNDS and not connection.blocked:
+                connection.send(frame)
+
     def name_of(self, number: NodeId) -> str:
         """What a node is called."""
         return self._book.name(number)
@@ -424,7 +463,8 @@ class Peers:
         if self._measures_all:
             known = (self._node, *self.connected, *self._lost, *self.echoes.delays_ms)
             self._soundings.measure_one([each for each in self._book.names if each not in known])
-        for number, connection in self._links.items():
+        used = self._guests.items() if self.ages.is_wanted else ()
+        for number, connection in (*self._links.items(), *used):
             if not connection.blocked:
                 self.echoes.look(number, connection)
         self._book.save()
@@ -440,4 +480,6 @@ class Peers:
             for entry in frame.introductions:
                 if entry.identity != self._node:
                     self._book.learn(entry)
+        if self.ages.is_wanted:
+            self.ages.came(number, message, frame.age)
         self._tell(MessageReceived(number, message))

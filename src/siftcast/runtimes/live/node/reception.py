@@ -72,9 +72,11 @@ class Reception:
             return
         if own is not None:
             own.give_up()
+        self._calls.drop_unheard(hello.identity)
         self._meeting.note(hello)
         welcome = msgspec.structs.replace(self._line.welcome(hello), incarnation=self._rivals.incarnation)
         connection.send(welcome)
+        connection.version = welcome.version
         self._on_joined(connection, hello.identity)
 
     def _settle(self, connection: Connection, hello: Hello) -> None:

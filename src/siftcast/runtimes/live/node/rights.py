@@ -2,6 +2,7 @@
 
     publish = F      may publish an event that matches F
     subscribe = G    may subscribe within G: to a filter of which it is certain that G covers it
+    delay_ms_min     may ask for bounds on delay that are no tighter; without it, for any
     see              may ask what others subscribe to, and where events went
     operate          may have the node leave its network, and others forgotten
     node             is another node of the network, and nothing else
@@ -46,6 +47,7 @@ class Rights:
     operate: bool = False
     node: bool = False
     everything: bool = False
+    delay_ms_min: float | None = None
 
     def check_publish(self, event: Event) -> None:
         """Raises Forbidden unless the event may be published."""
@@ -66,6 +68,15 @@ class Rights:
             raise Forbidden(
                 f"principal '{self.principal}' may subscribe only within: {self.subscribe}; "
                 "join it to the filter with AND"
+            )
+
+    def check_bound(self, delay_ms_max: float | None) -> None:
+        """Raises Forbidden if a bound on delay is tighter than what may be asked for."""
+        least = self.delay_ms_min
+        if delay_ms_max is not None and least is not None and delay_ms_max < least:
+            raise Forbidden(
+                f"principal '{self.principal}' may ask for bounds of {least:g} ms or more, not of {delay_ms_max:g} "
+                "(delay_ms_min in its table)"
             )
 
     def check_see(self) -> None:
@@ -167,6 +178,14 @@ class Guard:
             self._note("subscribe", error)
             raise
 
+    def bound(self, delay_ms_max: float | None) -> None:
+        """Raises Forbidden unless the client may ask for such a bound on delay."""
+        try:
+            self.rights.check_bound(delay_ms_max)
+        except Forbidden as error:
+            self._note("bound", error)
+            raise
+
     def see(self) -> None:
         """Raises Forbidden unless the client may see what others do."""
         try:
@@ -208,12 +227,13 @@ def hash_token(token: str) -> str:
 
 
 def _rights(file: ConfigurationFile, key: str, spec: PrincipalSpec) -> Rights:
-    if spec.node and (spec.publish is not None or spec.subscribe is not None or spec.see or spec.operate):
+    rights = (spec.publish, spec.subscribe, spec.delay_ms_min)
+    if spec.node and (any(each is not None for each in rights) or spec.see or spec.operate):
         remedy = "give clients a principal of their own"
         raise file.error(f"{key}.node", "a node has no rights of clients", remedy)
     publish = _filter(file, f"{key}.publish", spec.publish)
     subscribe = _filter(file, f"{key}.subscribe", spec.subscribe)
-    return Rights(spec.name, publish, subscribe, spec.see, spec.operate, spec.node)
+    return Rights(spec.name, publish, subscribe, spec.see, spec.operate, spec.node, delay_ms_min=spec.delay_ms_min)
 
 
 def _filter(file: ConfigurationFile, key: str, text: str | None) -> Filter | None:

@@ -31,6 +31,7 @@ from siftcast.overlays.contract import Effects, Stimulus, SubscribeRequested, Un
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
 from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
 from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.bounds import Bounds, id_of
 from siftcast.runtimes.live.node.configuration import Configuration
 from siftcast.runtimes.live.node.rights import Guard
 from siftcast.runtimes.live.storage.spill import Spill
@@ -66,6 +67,7 @@ from siftcast.runtimes.live.wire.frames import (
 if TYPE_CHECKING:
     from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
 
+Wishes = tuple[float | None, float | None]
 _ANSWERS_SHARE = 2
 _KEYS = {"length": "filter_length_max", "nesting": "filter_depth_max", "terms": "filter_terms_max"}
 
@@ -101,7 +103,7 @@ class Desk(Protocol):
 class ClientSubscription:
     """A subscription of a connected client."""
 
-    __slots__ = ("connection", "difference", "filter", "id", "length", "number", "session", "tail")
+    __slots__ = ("connection", "difference", "filter", "id", "length", "number", "session", "tail", "wishes")
     is_durable = False
 
     def __init__(self, session: Session, number: int, id: str, filter: Filter) -> None:
@@ -113,6 +115,8 @@ class ClientSubscription:
         self.filter = filter
         self.length = 0
         """How many characters the filter had as the client wrote it."""
+        self.wishes: Wishes = None, None
+        """Its bound on delay, and its bandwidth."""
 
     def resume(self) -> None:
         """There is room again on the connection."""
@@ -128,7 +132,9 @@ class Sessions:
         spill_folder: Path | None,
         log: Logger,
         on_closed: Callable[[Connection], None],
+        bounds: Bounds,
     ) -> None:
+        self.bounds = bounds
         self.open: set[Session] = set()
         self.deliveries = 0
         self.dropped = 0
@@ -148,6 +154,7 @@ class Sessions:
     def discard(self, id: str) -> None:
         """Forgets an id."""
         self._by_id.pop(id, None)
+        self.bounds.forget(id)
 
     def count(self, principal: str) -> int:
         """How many clients a principal has."""
@@ -158,15 +165,15 @@ class Sessions:
         encoded = encode_event(event)
         head, begin, difference = delivery_head(encoded), b"", -1
         mark, by_id = self.outbox.mark, self._by_id
-        shared: dict[Session, list[int]] | None = None
+        shared: dict[Session, list[ClientSubscription]] | None = None
         self.deliveries += len(ids)
         for id in ids:
             subscription = by_id.get(id)
             if subscription is None:  # unsubscribed while the event was under way
                 continue
-            if subscription.session.has_several:
+            if subscription.session.needs_frames:
                 shared = {} if shared is None else shared
-                shared.setdefault(subscription.session, []).append(subscription.number)
+                shared.setdefault(subscription.session, []).append(subscription)
                 continue
             connection = subscription.connection
             if subscription.difference is not difference:  # most clients have one subscription, of the same number
@@ -180,17 +187,19 @@ class Sessions:
                 mark(connection)
             pieces += (begin, encoded, subscription.tail)
         if shared is not None:
-            self._deliver_shared(shared, encoded)
+            self._deliver_shared(shared, event.id, encoded)
 
-    def _deliver_shared(self, shared: dict[Session, list[int]], encoded: bytes) -> None:
-        """To clients with several subscriptions: one copy each, with the numbers of all that match."""
+    def _deliver_shared(self, shared: dict[Session, list[ClientSubscription]], event: str, encoded: bytes) -> None:
+        """To clients with several subscriptions: one copy each, with the numbers of all that match, and its age."""
         raw = msgspec.Raw(encoded)
-        for session, numbers in shared.items():
-            frame = encode_frame(Deliver(raw, tuple(numbers)))
-            if session.connection.blocked:
-                session.overflow(frame)
-            else:
-                session.connection.send_bytes(frame)
+        for session, matched in shared.items():
+            numbers, connection = tuple([each.number for each in matched]), session.connection
+            if connection.blocked:
+                session.overflow(encode_frame(Deliver(raw, numbers)))
+                continue
+            bounded = [each.id for each in matched if each.wishes[0] is not None]
+            age_ms = self.bounds.arrive(event, bounded, connection) if bounded else None
+            connection.send_bytes(encode_frame(Deliver(raw, numbers, age_ms=age_ms)))
 
     def listed(self) -> list[tuple[str, str, Filter]]:
         """The id, client and filter of every subscription."""
@@ -210,6 +219,9 @@ class Sessions:
                 "address": each.connection.address,
                 "filter": str(each.filter),
                 "dropped": each.session.dropped_in_all,
+                "delay_ms_max": each.wishes[0],
+                "bandwidth": each.wishes[1],
+                "bound": self.bounds.describe(each.id),
             }
             for each in self._by_id.values()
         ]
@@ -224,7 +236,8 @@ class Session:
         self.guard = guard
         self.connection = connection
         self.name = name
-        self.has_several = False
+        self.needs_frames = False
+        """Whether deliveries are put together for it alone: it has several subscriptions, or one with a bound."""
         self.dropped_in_all = 0
         self._desk = desk
         self._sessions = sessions
@@ -257,6 +270,8 @@ class Session:
         elif kind is Heartbeat:
             if frame.echo:  # type: ignore[attr-defined]
                 self.connection.send(Heartbeat(frame.number))  # type: ignore[attr-defined]
+            elif frame.number:  # type: ignore[attr-defined]
+                self._sessions.bounds.echoes.answered(frame.number, id_of(self.connection))  # type: ignore[attr-defined]
         elif isinstance(frame, AcknowledgeOffers | Reject):
             self._take_answer(frame)
         elif kind in self._requests:
@@ -325,16 +340,25 @@ class Session:
             raise SubscriptionError(f"subscriptions are numbered from 0 to {SUBSCRIPTION_MAX:,}")
         self.guard.limits.check_subscriptions(len(self._subscriptions) + 1)
         filter_ = self._filter(frame.filter, 0)
+        self.guard.bound(frame.delay_ms_max)
         if frame.durable is not None:
             self._desk.durable_clients().subscribe(self, frame, filter_)
             return
         self._desk.check_ephemeral()
         id = f"{self._serial}.{frame.subscription}"
+        wanted = Subscription(id, filter_, self.name, frame.delay_ms_max, frame.bandwidth)
         subscription = ClientSubscription(self, frame.subscription, id, filter_)
         self.hold(subscription, len(frame.filter))
         self._sessions.add(subscription)
-        self._desk.tell(SubscribeRequested((Subscription(id, filter_, self.name),)))
+        self.watch(subscription, wanted)
+        self._desk.tell(SubscribeRequested((wanted,)))
         self._desk.when_heard(partial(self.confirm_subscription, frame.request))
+
+    def watch(self, subscription: ClientSubscription, wanted: Subscription) -> None:
+        """Has the bound of a subscription judged, and told of."""
+        subscription.wishes = wanted.delay_ms_max, wanted.bandwidth
+        self._look_at_needs()
+        self._sessions.bounds.hold(wanted.id, wanted.delay_ms_max, self.connection, subscription.number)
 
     def _filter(self, text: str, before: int) -> Filter:
         """A filter of the client, in place of one of `before` characters; raises FilterError, or what its limits do."""
@@ -352,7 +376,11 @@ class Session:
         subscription.length = length
         self._filters_length += length
         self._subscriptions[subscription.number] = subscription
-        self.has_several = len(self._subscriptions) > 1
+        self._look_at_needs()
+
+    def _look_at_needs(self) -> None:
+        held = self._subscriptions.values()
+        self.needs_frames = len(held) > 1 or any(each.wishes[0] is not None for each in held)
 
     def holds(self, subscription: ClientSubscription) -> bool:
         """Whether a number still stands for this subscription."""
@@ -363,7 +391,7 @@ class Session:
         if self.holds(subscription):
             del self._subscriptions[subscription.number]
             self._filters_length -= subscription.length
-            self.has_several = len(self._subscriptions) > 1
+            self._look_at_needs()
 
     def lose(self, subscription: ClientSubscription, error: SiftcastError) -> None:
         """A subscription is taken from this client."""
@@ -379,19 +407,29 @@ class Session:
     def _replace(self, frame: Replace) -> None:
         subscription = self._known(frame.subscription)
         filter_ = self._filter(frame.filter, subscription.length)
+        asked = frame.delay_ms_max, frame.bandwidth
+        wishes = [had if ask is None else ask or None for ask, had in zip(asked, subscription.wishes, strict=True)]
+        self.guard.bound(frame.delay_ms_max or None)
+        wanted = Subscription(subscription.id, filter_, self.name, *wishes)
         self._filters_length += len(frame.filter) - subscription.length
         subscription.length = len(frame.filter)
         if subscription.is_durable:
-            self._desk.durable_clients().replace(subscription, filter_, lambda why: self._replaced(frame, why))
+            replaced = partial(self._replaced, frame, subscription, wanted)
+            self._desk.durable_clients().replace(subscription, wanted, replaced)
             return
         subscription.filter = filter_
-        self._desk.tell(SubscribeRequested((Subscription(subscription.id, filter_, self.name),)))
+        self.watch(subscription, wanted)
+        self._desk.tell(SubscribeRequested((wanted,)))
         self._desk.when_heard(partial(self.confirm_subscription, frame.request))
 
-    def _replaced(self, frame: Replace, reason: str | None) -> None:
+    def _replaced(
+        self, frame: Replace, subscription: ClientSubscription, wanted: Subscription, reason: str | None
+    ) -> None:
         if reason is not None:
             self.refuse(frame.request, Refused(reason))
         elif not self.connection.closing:
+            if self.holds(subscription):
+                self.watch(subscription, wanted)
             self.confirm_subscription(frame.request)
 
     def _unsubscribe(self, frame: Unsubscribe) -> None:
@@ -508,6 +546,7 @@ class Session:
     def connection_closed(self, reason: str) -> None:
         self._sessions.on_closed(self.connection)
         self._sessions.open.discard(self)
+        self._sessions.bounds.left(self.connection)
         for each in tuple(self._subscriptions.values()):
             if each.is_durable:
                 self.drop(each)

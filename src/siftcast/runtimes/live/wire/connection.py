@@ -160,6 +160,8 @@ class Connection(asyncio.Protocol):
         """What was wrong with what the other end sent, if that is why the connection ends."""
         self.reads = 0
         """How often something came in."""
+        self.version = 0
+        """What both ends speak, once they have said it."""
         self.pieces: list[bytes] = []
         self.blocked = False
         self.closing = False

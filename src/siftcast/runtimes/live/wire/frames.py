@@ -8,6 +8,7 @@ Here are those of clients and of both; what nodes say to each other is in `node_
       │ ── Subscribe, Publish ─────▶ │ ── PeerMessage ──────────▶ │
       │ ◀─ Subscribed, Published ─── │                            │
       │ ◀──────────────── Deliver ── │                            │
+      │ ◀───────── BoundReported ─── │   (where one was asked for) │
       │ ─ AcknowledgeOffers, Reject▶ │   (durable ones)           │
 
 The first frame is a Hello with the version; an end that cannot speak it says so in a `Failure` and hangs up. Requests
@@ -29,12 +30,14 @@ from zlib import crc32
 
 import msgspec
 
+from siftcast.overlays.bounds import State
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.errors import FrameError
 from siftcast.runtimes.live.wire.frame import Frame as Frame
 from siftcast.runtimes.live.wire.frame import Question as Question
 from siftcast.runtimes.live.wire.framing import HEADER_BYTES, difference_of, framed, header_number
 from siftcast.runtimes.live.wire.node_frames import (
+    AgesWanted,
     Farewell,
     Forgotten,
     Invitation,
@@ -44,8 +47,10 @@ from siftcast.runtimes.live.wire.node_frames import (
     Unneeded,
 )
 
-VERSION: Final = 3
-"""What this end speaks best: 2 has checks in its frames, 3 names nodes by their identities."""
+VERSION: Final = 4
+"""What this end speaks best: 2 has checks in its frames, 3 names nodes by their identities, 4 has bounds on delay."""
+BOUNDS: Final = 4
+"""The first version with bounds on delay; an older end would not read them, and so would not keep them."""
 Role = Literal["node", "client", "joiner"]
 """What whoever calls is; a joiner is a node that asks what it must know to be one of the network."""
 OLDEST: Final[dict[Role, int]] = {"client": 2, "node": 3, "joiner": 3}
@@ -131,7 +136,7 @@ class Subscribe(Frame, frozen=True, gc=False, tag=7):
     """A client wants events; it chooses the number under which they come. `durable` names one that outlives it.
 
     Of a durable one at most `window` events are under way unanswered. With `start` (a position) or `since_ms` (the
-    calendar) it begins there once more. Without a policy it keeps the one it has.
+    calendar) it begins there once more. Without a policy, a bound or a bandwidth it keeps those it has.
     """
 
     request: int
@@ -142,14 +147,21 @@ class Subscribe(Frame, frozen=True, gc=False, tag=7):
     start: int | None = None
     since_ms: float | None = None
     policy: QueuePolicy | None = None
+    delay_ms_max: float | None = None
+    bandwidth: float | None = None
 
 
 class Replace(Frame, frozen=True, gc=False, tag=8):
-    """A client wants something else under a number it uses already."""
+    """A client wants something else under a number it uses already.
+
+    A bound or a bandwidth that is left out stays as it is, and 0 takes it away.
+    """
 
     request: int
     subscription: int
     filter: str
+    delay_ms_max: float | None = None
+    bandwidth: float | None = None
 
 
 class Unsubscribe(Frame, frozen=True, gc=False, tag=9):
@@ -166,12 +178,16 @@ class Subscribed(Frame, frozen=True, gc=False, tag=10):
 
 
 class Deliver(Frame, frozen=True, gc=False, tag=11):
-    """An event for these subscriptions of the connection; a durable one says at which position of its queue."""
+    """An event for these subscriptions of the connection; a durable one says at which position of its queue.
+
+    Where one of them has a bound, it says how old the event is when it arrives, if that is known.
+    """
 
     event: msgspec.Raw
     subscriptions: tuple[int, ...]
     position: int = 0
     attempt: int = 1
+    age_ms: float | None = None
 
 
 class Dropped(Frame, frozen=True, gc=False, tag=12):
@@ -256,6 +272,25 @@ class Ended(Frame, frozen=True, gc=False, tag=22):
     message: str
 
 
+class BoundReported(Frame, frozen=True, gc=False, tag=38):
+    """How the bound of a subscription stands, and for how long it has (`overlays.bounds`).
+
+    The slowest hop led from one node to another, by their names; an empty one is the subscriber.
+    """
+
+    subscription: int
+    delay_ms_max: float
+    state: State
+    for_ms: float
+    counted: int
+    in_time: int
+    slow_ms: float | None = None
+    slow_from: str = ""
+    slow_to: str = ""
+    reach_ms: float | None = None
+    direct_ms: float | None = None
+
+
 class Inquire(Frame, frozen=True, gc=False, tag=30):
     """A client asks all nodes something (`inquiries`); the answer is a `Description`."""
 
@@ -307,6 +342,8 @@ AnyFrame = (
     | Forgotten
     | Unneeded
     | Operate
+    | BoundReported
+    | AgesWanted
 )
 
 

@@ -9,8 +9,10 @@
       │ ── Unneeded ───────────────▶ │                             │   a connection that nobody watches ends
       │ ── Farewell ───────────────▶ │                             │   it has left for good
       │                              │ ── Forgotten ─────────────▶ │   who will not come back, and is turned away
+      │                              │ ── AgesWanted ────────────▶ │   somebody has a bound on delay (`node.ages`)
 
-A `PeerMessage` without introductions is put together from parts (`peer_message_frame`), because events travel in it.
+A `PeerMessage` without introductions and age is put together from parts (`peer_message_frame`), because events travel
+in it. One of version 3 reads what it knows of it and leaves out the age; `AgesWanted` is sent to version 4 only.
 """
 
 from __future__ import annotations
@@ -38,11 +40,28 @@ class Introduction(msgspec.Struct, array_like=True, frozen=True, gc=False):
     since: int = 0
 
 
+class Age(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """How old the event in a message was when it was sent, and how long of that it had been at the sender.
+
+    The hop that took it longest so far led from `slow_from` to `slow_to`; 0 ms, if this is its first.
+    """
+
+    age_ms: float
+    stayed_ms: float
+    slow_ms: float = 0.0
+    slow_from: int = 0
+    slow_to: int = 0
+
+
 class PeerMessage(Frame, frozen=True, gc=False, tag=17):
-    """A message of the scheme, as `overlays.wire_messages` has it, and the nodes that it introduces."""
+    """A message of the scheme, as `overlays.wire_messages` has it, and the nodes that it introduces.
+
+    While somebody wants to know, it says how old the event in it is.
+    """
 
     message: msgspec.Raw
     introductions: tuple[Introduction, ...] = ()
+    age: Age | None = None
 
 
 class PeerQuestion(Frame, frozen=True, gc=False, tag=31):
@@ -84,6 +103,17 @@ class Forgotten(Frame, frozen=True, gc=False, tag=37):
     """These nodes were declared gone, in a network without a plan; whoever did not know it passes it on."""
 
     identities: tuple[int, ...]
+
+
+class AgesWanted(Frame, frozen=True, gc=False, tag=39):
+    """For so long, messages are to say how old the events in them are; whoever did not know it passes it on.
+
+    `origin` has drawn its number for this, and counts what it says.
+    """
+
+    origin: int
+    number: int
+    for_ms: float
 
 
 class Unneeded(Frame, frozen=True, gc=False, tag=35):

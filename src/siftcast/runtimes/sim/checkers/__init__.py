@@ -8,6 +8,7 @@ disturbances.py     when servers were down and the network was cut
 stress.py           load of servers and links, normalised resource usage
 notification.py     traffic for each subscription notified, false positives
 work.py             routing state, matching load, delays
+kept_bounds.py      whose bounds on delay are kept, and where they are not, what the slowest hop was
 story.py            one event, hop by hop
 membership.py       do the views of peers hold together, and what is in them?
 detection.py        how soon crashes are noticed, and who was accused wrongly
@@ -17,6 +18,7 @@ from siftcast.runtimes.sim.checkers.detection import Detection, detection
 from siftcast.runtimes.sim.checkers.disturbances import Disturbance, disturbances
 from siftcast.runtimes.sim.checkers.durable_delivery import DurableDelivery, durable_delivery, offer_delays_ms
 from siftcast.runtimes.sim.checkers.exactly_once import ExactlyOnce, Violation, exactly_once
+from siftcast.runtimes.sim.checkers.kept_bounds import KeptBound, kept_bounds
 from siftcast.runtimes.sim.checkers.membership import Membership, membership
 from siftcast.runtimes.sim.checkers.notification import NotificationCost, notification_cost, notification_costs
 from siftcast.runtimes.sim.checkers.outcomes import Outcome
@@ -32,6 +34,7 @@ __all__ = [
     "DurableDelivery",
     "ExactlyOnce",
     "Hop",
+    "KeptBound",
     "Membership",
     "NotificationCost",
     "Outcome",
@@ -47,6 +50,7 @@ __all__ = [
     "durable_delivery",
     "exactly_once",
     "hops_of",
+    "kept_bounds",
     "link_stress",
     "matching_load",
     "membership",
