@@ -182,7 +182,10 @@ class Discovery:
             return []
         share = max(1, round(self.options.selectivity * len(others)))
         count = share if self.options.rounds_down else min(share, left)
-        chosen = self._rng.choice(others, count, replace=False).tolist()
+        if count == 1:  # nearly always, and ten times as fast
+            chosen = [others[int(self._rng.random() * len(others))]]
+        else:
+            chosen = self._rng.choice(others, count, replace=False).tolist()
         if self.options.rounds_down:
             return [(other, left // count) for other in chosen if left // count]
         return [(other, left // count + (place < left % count)) for place, other in enumerate(chosen)]
