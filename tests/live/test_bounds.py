@@ -79,7 +79,7 @@ async def test_every_scheme_says_whether_a_bound_is_kept_and_which_hop_was_slowe
             assert (loose.bound and loose.bound.state) == "unmeasured"
             await measured(network)
             event = await aged(publisher, loose)
-            assert (event.age_ms or 0.0) > FAST_MS + SLOW_MS
+            assert (event.age_ms or 0.0) > 0.9 * (FAST_MS + SLOW_MS)  # timers may ring early
             assert (event.late_ms, event.is_late) == (0.0, False)
             tight = await bus.subscribe("x >= 0", delay_ms_max=FAST_MS, on_bound=told.append).ready()
             late = await aged(publisher, tight)
@@ -92,7 +92,7 @@ async def test_every_scheme_says_whether_a_bound_is_kept_and_which_hop_was_slowe
             hop = loose.bound.slowest_hop
             assert hop is not None
             assert (hop.source, hop.target) == ("n1", "n2")
-            assert hop.delay_ms > SLOW_MS
+            assert hop.delay_ms > 0.9 * SLOW_MS
             assert (told[0].state, told[0].in_time, told[0].delay_ms_max) == ("missed", 0, FAST_MS)
             rows = (await bus.describe())["subscriptions"]
             assert [row["delay_ms_max"] for row in rows] == [NEVER_MS, FAST_MS]

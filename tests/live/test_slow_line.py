@@ -34,7 +34,7 @@ async def test_what_goes_over_it_comes_back_whole_after_twice_its_delay():
         begun = asyncio.get_running_loop().time()
         writer.write(b"x")
         assert await reader.readexactly(1) == b"x"
-        assert asyncio.get_running_loop().time() - begun >= 0.119
+        assert asyncio.get_running_loop().time() - begun >= 0.108  # timers may ring early
         sent = bytes(number % 251 for number in range(300_000))
         writer.write(sent)
         assert await reader.readexactly(len(sent)) == sent
