@@ -128,7 +128,7 @@ async def test_a_link_that_is_slow_one_way_only_is_taken_for_the_mean_of_both(tm
                 stream = await bus.subscribe("x >= 0", delay_ms_max=NEVER_MS).ready()
                 await measured(network)
                 event = await aged(publisher, stream)
-                assert (event.age_ms or 0.0) >= SLOW_MS
+                assert (event.age_ms or 0.0) >= 0.9 * SLOW_MS
 
 
 @on_loop
