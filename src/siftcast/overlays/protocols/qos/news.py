@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.qos.messages import Advert, News, PeerId, Profile
+from siftcast.overlays.protocols.qos.messages import Advert, News, PeerId, Profile, Rank
 from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.space.dz import DzSet
 
@@ -24,7 +24,7 @@ _SAMPLE = 8
 class Gazette:
     """What one node knows of the others."""
 
-    __slots__ = ("_adverts", "_heard", "_node", "_offered", "_profiles", "_random", "_settings")
+    __slots__ = ("_adverts", "_heard", "_lasts", "_node", "_offered", "_profiles", "_random", "_settings")
 
     def __init__(self, node: NodeId, settings: QosSettings, random: Random) -> None:
         self._node = node
@@ -33,12 +33,18 @@ class Gazette:
         self._adverts: dict[NodeId, Advert] = {}
         self._heard: dict[NodeId, float] = {}
         self._offered: dict[NodeId, DzSet] = {}
+        self._lasts: dict[NodeId, Rank | None] = {}
         self._profiles: dict[PeerId, tuple[Profile, float]] = {}
 
     @property
     def offered(self) -> Mapping[NodeId, DzSet]:
         """What each publisher publishes, as far as it is heard of."""
         return self._offered
+
+    @property
+    def lasts(self) -> Mapping[NodeId, Rank | None]:
+        """Of each publisher, the child that would have to go if another came; None, if it has room."""
+        return self._lasts
 
     @property
     def profiles(self) -> Iterable[Profile]:
@@ -52,11 +58,17 @@ class Gazette:
             return False
         self._adverts[advert.publisher] = advert
         self._heard[advert.publisher] = now
+        self._lasts[advert.publisher] = advert.last
         if advert.offered:
             self._offered[advert.publisher] = advert.offered
         else:
             self._offered.pop(advert.publisher, None)
         return before is None or before.offered != advert.offered
+
+    def note_last(self, publisher: NodeId, last: Rank | None) -> None:
+        """A publisher has said who is its last child."""
+        if publisher in self._offered:
+            self._lasts[publisher] = last
 
     def hear(self, node: NodeId, now: float) -> None:
         """A node has spoken: if it publishes, it still lives."""
@@ -93,7 +105,7 @@ class Gazette:
             gone |= self._offered.pop(node, None) is not None
             # What it said last is kept for as long again: others may still pass it on.
             if self._heard[node] < before - self._settings.forget_ms:
-                del self._adverts[node], self._heard[node]
+                del self._adverts[node], self._heard[node], self._lasts[node]
         return gone
 
     def news(self, own: Iterable[Profile], *, asks: bool) -> News:

@@ -65,6 +65,7 @@ from siftcast.overlays.protocols.qos.messages import (
 )
 from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
+from siftcast.overlays.protocols.qos.parents import Surroundings
 from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
@@ -212,12 +213,13 @@ class Qos(Protocol):
                     self._is_changed |= place.handle_connect(message, self._now)
                 else:
                     stamp = self.next_number()
-                    hint = Hint(message.child.peer[1], (self._node, to), (), (), message.number, stamp)
+                    hint = Hint(message.child.peer[1], (self._node, to), (), None, (), message.number, stamp)
                     self.send(message.child.peer[0], hint)
             case Status():
                 self._take_status(message)
             case Hint():
-                for profile in (*message.others, *message.adopters):
+                self._hear_parent(message)
+                for profile in message.others:
                     self._gazette.add_profile(profile, self._now)
                 taker = self._places.get(message.to)
                 if taker is not None:
@@ -233,14 +235,21 @@ class Qos(Protocol):
                 self._effects += self._view.handle_message(sender, message)
 
     def _take_status(self, status: Status) -> None:
-        for profile in status.profile:
-            self._gazette.add_profile(profile, self._now)
+        self._hear_parent(status)
         place = self._places.get(status.to)
         if place is not None and status.parent in place.parents.links:
             self._is_changed |= place.parents.handle_status(status, self._now)
         else:
             child = (self._node, status.to)
             self.send(status.parent[0], Release(status.parent[1], child, self.next_number()))
+
+    def _hear_parent(self, message: Status | Hint) -> None:
+        """Notes what a parent says of itself."""
+        node, place = message.parent
+        if place == PUBLISHING:
+            self._gazette.note_last(node, message.last)
+        for profile in message.profile:
+            self._gazette.add_profile(profile, self._now)
 
     def _place(self, number: int) -> PublishingPlace | SubscribingPlace | None:
         return self._publishing if number == PUBLISHING else self._places.get(number)
@@ -273,7 +282,7 @@ class Qos(Protocol):
         for region in self._adverts.values():
             offered |= region
         self._publishing.offered = offered = coarse(offered, self._settings.pieces)
-        advert = Advert(self._node, offered, self.next_number())
+        advert = Advert(self._node, offered, self.next_number(), self._publishing.children.last)
         if self._gazette.add_advert(advert, self._now):
             self._spread([advert], None)
         self._is_changed = True
@@ -321,7 +330,8 @@ class Qos(Protocol):
         self._publishing.children.expire(self._now, self._settings.forget_ms)
         mine = self._publishing.offered
         if mine:
-            self._gazette.add_advert(Advert(self._node, mine, self.next_number()), self._now)
+            last = self._publishing.children.last
+            self._gazette.add_advert(Advert(self._node, mine, self.next_number(), last), self._now)
         for place in self._places.values():
             place.parents.refresh(place.profile, self._now)
         parents = sorted(self._parent_nodes())
@@ -351,7 +361,8 @@ class Qos(Protocol):
         own = self._profiles()
         for number, place in tuple(self._places.items()):
             known = [*profiles, *(each for each in own if each.peer != place.id)]
-            place.turn(self._gazette.offered, known, self._delays, self._now)
+            around = Surroundings(known, self._delays, self._gazette.lasts, self._now)
+            place.turn(self._gazette.offered, around)
             if place.is_empty and place.end(self._now):
                 del self._places[number]
         self._watch()

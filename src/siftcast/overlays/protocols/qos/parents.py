@@ -5,7 +5,10 @@ A piece for which nobody publishes needs no parent. Every turn compares what is 
     supplied     granted by a peer that is supplied itself
     expected     asked for and not answered yet, or granted by a peer that has lost its own parent a moment ago
     direct       granted by every publisher of it
-    missing      the rest: asked of the best peer that is known, else of the publishers
+    missing      the rest: asked of the publishers, if they have a place, or of a peer through which it comes over few
+
+Who is asked for more than it wants takes it on. A peer whose bound is missed asks a parent that would keep it and has a
+place, if it knows one. If it does not, it asks the publishers now and then, who name those below them.
 
 A parent is left only when another one supplies what it did (make before break): until then events may come twice, and
 are known by their ids. So a parent that says it will stop, or has lost its own, keeps what it holds.
@@ -15,21 +18,36 @@ Masks are those of `Pieces`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
+
+import msgspec
 
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.qos.bounds import Bound
-from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Release, Status
+from siftcast.overlays.protocols.qos.claims import Bound
+from siftcast.overlays.protocols.qos.messages import (
+    PUBLISHING,
+    Connect,
+    Hint,
+    PeerId,
+    Profile,
+    Rank,
+    Release,
+    Status,
+)
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import nearness, rank, rank_with
+from siftcast.overlays.protocols.qos.order import has_place, landing, rank, scatter
 from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
 from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
-_REFUSED_MAX = 4
+_REFUSED_MAX = 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
+_ASKED_ROUNDS, _ASKED_ROUNDS_MAX = 2, 256
+_DELAYS = 3
+"""An answer is waited for three times as long as a message takes on its way, if that is longer than `request_ms`."""
 Send = Callable[[NodeId, Connect | Release], None]
 Numbers = Callable[[], int]
 
@@ -55,8 +73,10 @@ class Parent:
     """The number with which this region was asked for first."""
     left_ms: float | None = None
     """Since when it is about to stop, as it said or as it seems."""
-    adopts: bool = False
-    """Whether it is asked to want what it does not."""
+    depth: int = 0
+    is_sated: bool = False
+    """Whether it has taken on as much as its bandwidth allows."""
+    insists: bool = False
 
     @property
     def is_leaving(self) -> bool:
@@ -74,15 +94,28 @@ class Supply:
     unserved: DzSet = NOTHING
     above: frozenset[PeerId] = frozenset()
     reach_ms: float = 0.0
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a place sees of the others."""
+
+    known: Sequence[Profile]
+    delays: Mapping[NodeId, float]
+    lasts: Mapping[NodeId, Rank | None]
+    """Of each publisher, the child that would have to go; None, if it has room."""
+    now: float
 
 
 class Parents:
     """The parents of one peer."""
 
     __slots__ = (
-        "_adopters",
+        "_asked_wait_ms",
         "_aside",
         "_me",
+        "_next_ask_ms",
         "_next_number",
         "_node",
         "_refused",
@@ -101,8 +134,9 @@ class Parents:
         self._next_number = next_number
         self._aside: dict[PeerId, float] = {}
         """Whom not to ask before a time."""
-        self._adopters: dict[PeerId, Profile] = {}
-        """Peers that may want more than they do, if they are asked."""
+        self._next_ask_ms = 0.0
+        self._asked_wait_ms = _ASKED_ROUNDS * settings.round_ms
+        """How long until publishers are asked again who might be timely."""
         self._relevant: dict[PeerId, int] = {}
         """The pieces of each publisher."""
         self._refused = 0
@@ -124,16 +158,18 @@ class Parents:
         link.stamp, link.answered = status.stamp, max(link.answered, status.number)
         link.tries = 0
         is_served = status.is_served and self._me not in status.above
-        before = link.granted, link.is_served, link.above, link.reach_ms, link.is_leaving
+        before = link.granted, link.is_served, link.above, link.reach_ms, link.depth, link.is_leaving
         link.granted = link.asked if status.region == link.asked else status.region & link.asked
-        link.above, link.reach_ms, link.left_ms = status.above, status.reach_ms, None
+        link.above, link.reach_ms, link.depth, link.left_ms = status.above, status.reach_ms, status.depth, None
+        if status.number >= link.asked_number:
+            link.is_sated = link.granted != link.asked
         if is_served:
             link.unserved_ms = None
         elif link.unserved_ms is None:
             link.unserved_ms = now
         link.is_served = is_served
         self._refused = 0
-        return before != (link.granted, is_served, link.above, link.reach_ms, False)
+        return before != (link.granted, is_served, link.above, link.reach_ms, link.depth, False)
 
     def handle_hint(self, hint: Hint, now: float) -> bool:
         """A parent has no place, or none any more; whether that changes anything."""
@@ -143,8 +179,6 @@ class Parents:
         link.stamp, link.answered = hint.stamp, max(link.answered, hint.number)
         self._refused += 1
         self._put_aside(hint.parent, now + _FULL_REQUESTS * self._settings.request_ms)
-        for each in hint.adopters:
-            self._adopters[each.peer] = each
         self._part(hint.parent, now)
         return True
 
@@ -164,22 +198,15 @@ class Parents:
 
     def _put_aside(self, peer: PeerId, until_ms: float) -> None:
         self._aside[peer] = until_ms
-        self._adopters.pop(peer, None)
 
     # -- what is to be done ------------------------------------------------------------------------------------
 
     def arrange(
-        self,
-        me: Profile,
-        bound: Bound,
-        pieces: Pieces,
-        relevant: Mapping[NodeId, int],
-        known: Iterable[Profile],
-        delays: Mapping[NodeId, float],
-        now: float,
+        self, me: Profile, bound: Bound, pieces: Pieces, relevant: Mapping[NodeId, int], around: Surroundings
     ) -> None:
         """Compares what is needed with what there is, and asks whom it takes."""
-        self._expire(now)
+        now, delays = around.now, around.delays
+        self._expire(around)
         self._relevant = {(node, PUBLISHING): mask for node, mask in relevant.items() if node != self._node and mask}
         needed = 0
         for mask in self._relevant.values():
@@ -187,25 +214,18 @@ class Parents:
         supplied, expected = self._from_peers(pieces, now)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
-        late = self._late(pieces, supplied & ~missing, bound, delays) if bound.missed_since_ms is not None else 0
-        adopting: PeerId | None = None
-        if missing and self._refused >= _REFUSED_MAX:
-            # Those that cover it have no room, and never will for one that comes after all their children.
-            adopting = self._ask_adopter(me, pieces.region(needed))
-        if adopting is not None:
-            plan[adopting], missing = needed, 0
-        elif missing or late:
-            missing = self._ask_peers(me, bound.bound_ms, pieces, missing, known, delays, plan)
-            self._ask_peers(me, bound.bound_ms, pieces, late, known, delays, plan, only_timely=True)
-        if missing and adopting is None:
-            adopting = self._ask_adopter(me, pieces.region(needed))
-            if adopting is not None:
-                plan[adopting], missing = needed, 0
-        for peer, mask in self._relevant.items():
-            if mask & missing and peer not in self._aside:
-                plan[peer] = plan.get(peer, 0) | (mask & missing)
+        insists = False
+        if missing:
+            if not self._publishers_have_place(missing, rank(me), around):
+                missing = self._ask_peers(me, bound.bound_ms, pieces, missing, around, plan)
+            insists = missing != 0 and self._refused >= _REFUSED_MAX
+            for peer, mask in self._relevant.items():
+                if mask & missing and (insists or peer not in self._aside):
+                    plan[peer] = plan.get(peer, 0) | (mask & missing)
+        elif bound.is_worth_trying and not self._is_trying:
+            me = self._seek_timely(me, bound, pieces, needed, around, plan)
         self._give_up(plan, pieces, needed, bound, delays)
-        self._tell(me, pieces, plan, adopting, now)
+        self._tell(me, pieces, plan, insists, around)
         self._add_up(pieces, needed, delays)
 
     def refresh(self, me: Profile, now: float) -> None:
@@ -224,11 +244,25 @@ class Parents:
         asked = any(link.is_waiting and link.granted != link.asked for link in self.links.values())
         return not asked and not self.supply.unserved
 
-    def _expire(self, now: float) -> None:
+    @property
+    def _is_trying(self) -> bool:
+        """Whether somebody has been asked who has not answered, or has nothing to pass on yet."""
+        return any(
+            not link.is_leaving and ((link.is_waiting and link.granted != link.asked) or link.unserved_ms is not None)
+            for link in self.links.values()
+        )
+
+    def _patience_ms(self, peer: PeerId, delays: Mapping[NodeId, float]) -> float:
+        """How long an answer is waited for."""
+        return max(self._settings.request_ms, _DELAYS * delays.get(peer[0], 0.0))
+
+    def _expire(self, around: Surroundings) -> None:
+        now = around.now
         for peer in [peer for peer, until_ms in self._aside.items() if until_ms <= now]:
             del self._aside[peer]
         for peer, link in tuple(self.links.items()):
-            if link.is_waiting and now - link.sent_ms >= self._settings.request_ms and link.tries >= _TRIES_MAX:
+            patience = self._patience_ms(peer, around.delays) * link.tries
+            if link.is_waiting and now - link.sent_ms >= patience and link.tries >= _TRIES_MAX:
                 self._put_aside(peer, now + _SILENT_REQUESTS * self._settings.request_ms)
                 self._part(peer, now)
             elif link.left_ms is not None and now - link.left_ms >= self._settings.grace_ms:
@@ -262,47 +296,109 @@ class Parents:
             missing |= mask & open_ & ~has
         return missing
 
+    def _publishers_have_place(self, missing: int, own_rank: Rank, around: Surroundings) -> bool:
+        """Whether all publishers of some pieces would take this peer, as far as it knows."""
+        return all(
+            peer not in self._aside and has_place(around.lasts.get(peer[0]), own_rank)
+            for peer, mask in self._relevant.items()
+            if mask & missing
+        )
+
     def _ask_peers(
         self,
         me: Profile,
         bound_ms: float,
         pieces: Pieces,
         missing: int,
-        known: Iterable[Profile],
-        delays: Mapping[NodeId, float],
+        around: Surroundings,
         plan: dict[PeerId, int],
-        *,
-        only_timely: bool = False,
     ) -> int:
-        """Deals what is missing out to peers; returns what none of them has."""
+        """Asks one peer for all that is missing, or several whose bandwidth is limited; returns what is left."""
         own_rank = rank(me)
         fit = []
-        for each in known:
+        for each in around.known:
             peer = each.peer
-            if peer in self._aside or not (has := pieces.mask(each.wanted) & missing) or rank(each) >= own_rank:
+            if peer in self._aside or each.reach_ms == inf or rank(each) >= own_rank:
                 continue
             link = self.links.get(peer)
-            if link is None or not (link.is_leaving or link.unserved_ms is not None):
-                reach = each.reach_ms + delays.get(peer[0], 0.0)
-                if (only_timely and reach > bound_ms) or (has != missing and not each.room and link is None):
-                    continue
-                fit.append((reach > bound_ms, has != missing, link is None, nearness(me.peer, each), peer, has))
-        for *_, peer, has in sorted(fit):
-            if has & missing:
-                plan[peer] = plan.get(peer, 0) | (has & missing)
-                missing &= ~has
-                if not missing:
-                    break
+            if link is not None and (link.is_leaving or link.unserved_ms is not None):
+                continue
+            held = pieces.mask(each.wanted) & missing
+            takes_on = each.spare > 0.0 and not (link is not None and link.is_sated)
+            if not takes_on and not held:
+                continue
+            reach = each.reach_ms + around.delays.get(peer[0], 0.0)
+            key = (
+                reach > bound_ms,
+                landing(each, own_rank),
+                not each.is_open,
+                (missing & ~held).bit_count(),
+                scatter(me.peer, peer),
+            )
+            fit.append((key, peer, missing if takes_on else held))
+        for _, peer, has in sorted(fit):
+            plan[peer] = plan.get(peer, 0) | (has & missing)
+            missing &= ~has
+            if not missing:
+                break
         return missing
 
-    def _ask_adopter(self, me: Profile, region: DzSet) -> PeerId | None:
-        """Somebody who was named and would have to want more."""
-        own_rank = rank(me)
-        for peer, each in sorted(self._adopters.items(), key=lambda item: not item[1].room):
-            del self._adopters[peer]
-            if peer not in self._aside and peer not in self.links and rank_with(each, region) < own_rank:
-                return peer
-        return None
+    # -- bounds --------------------------------------------------------------------------------------------------
+
+    def _seek_timely(
+        self,
+        me: Profile,
+        bound: Bound,
+        pieces: Pieces,
+        needed: int,
+        around: Surroundings,
+        plan: dict[PeerId, int],
+    ) -> Profile:
+        """Asks somebody who would keep the bound; returns what the peer says of itself then, as it may have claimed."""
+        late = self._late(pieces, needed, bound, around.delays)
+        if not late:
+            return me
+        found = self._timely(rank(me), bound, late, around)
+        if found is None:
+            claim_ms = bound.claimable(self.direct_ms(around.delays), around.now)
+            if claim_ms is not None:
+                claiming = msgspec.structs.replace(me, claim_ms=claim_ms)
+                found = self._timely(rank(claiming), bound, late, around)
+                if found is not None:
+                    bound.claim(claim_ms, around.now)
+                    me = claiming
+        if found is None and around.now >= self._next_ask_ms:
+            # Nobody is known who would help. Publishers name those below them.
+            self._next_ask_ms = around.now + self._asked_wait_ms
+            self._asked_wait_ms = min(2 * self._asked_wait_ms, _ASKED_ROUNDS_MAX * self._settings.round_ms)
+            found = tuple(peer for peer, mask in self._relevant.items() if mask & late)
+        for peer in found or ():
+            mask = self._relevant[peer] if peer[1] == PUBLISHING else late
+            plan[peer] = plan.get(peer, 0) | (mask & late)
+        return me
+
+    def _timely(self, own_rank: Rank, bound: Bound, late: int, around: Surroundings) -> tuple[PeerId, ...] | None:
+        """Whom to ask for pieces that come too late: a peer, or all publishers; nobody who would refuse, or be late."""
+        best: tuple[tuple[bool, bool, float, PeerId], PeerId] | None = None
+        for each in around.known:
+            node, peer = each.peer[0], each.peer
+            if peer in self._aside or each.spare <= 0.0 or rank(each) >= own_rank:
+                continue
+            if not has_place(each.last, own_rank) or (node != self._node and node not in around.delays):
+                continue
+            link = self.links.get(peer)
+            if link is not None and (link.is_leaving or link.is_sated or not link.is_served):
+                continue
+            reach = each.reach_ms + around.delays.get(node, 0.0)
+            if reach > bound.bound_ms:
+                continue
+            # Whoever comes soon is left to those in a greater hurry.
+            key = (each.last is not None, not each.is_open, -reach, peer)
+            if best is None or key < best[0]:
+                best = key, peer
+        if best is not None:
+            return (best[1],)
+        return tuple(self._relevant) if self._publishers_have_place(late, own_rank, around) else None
 
     def _give_up(
         self,
@@ -325,7 +421,7 @@ class Parents:
             if peer[1] == PUBLISHING:
                 plan[peer] &= ~taken
         taken |= self._direct(pieces, needed & ~taken)
-        for peer in sorted(late):
+        for peer in sorted(late, key=lambda each: (self._reach(each, delays), each)):
             plan[peer] &= ~taken
             taken |= pieces.mask(self.links[peer].granted) & plan[peer]
         for peer in plan:
@@ -365,15 +461,16 @@ class Parents:
         return mask
 
     def _tell(
-        self, me: Profile, pieces: Pieces, plan: Mapping[PeerId, int], adopting: PeerId | None, now: float
+        self, me: Profile, pieces: Pieces, plan: Mapping[PeerId, int], insists: bool, around: Surroundings
     ) -> None:
         """Says what has changed, or was not answered."""
+        now = around.now
         for peer, mask in plan.items():
             link = self.links.get(peer)
             region = pieces.region(mask)
             if link is None:
                 if mask:
-                    self.links[peer] = link = Parent(region, now, adopts=peer == adopting)
+                    self.links[peer] = link = Parent(region, now, insists=insists and peer[1] == PUBLISHING)
                     self._connect(me, peer, link, now)
                     link.asked_number = link.number
             elif not mask:
@@ -382,20 +479,20 @@ class Parents:
                 link.asked, link.granted, link.tries = region, link.granted & region, 0
                 self._connect(me, peer, link, now)
                 link.asked_number = link.number
-            elif link.is_waiting and now - link.sent_ms >= self._settings.request_ms:
+            elif link.is_waiting and now - link.sent_ms >= self._patience_ms(peer, around.delays) * link.tries:
                 self._connect(me, peer, link, now)
 
     def _connect(self, me: Profile, peer: PeerId, link: Parent, now: float) -> None:
         link.number, link.sent_ms = self._next_number(), now
         link.tries += 1
-        self._send(peer[0], Connect(peer[1], me, link.asked, link.number, link.adopts))
+        self._send(peer[0], Connect(peer[1], me, link.asked, link.number, link.insists))
 
     def _release(self, me: Profile, peer: PeerId) -> None:
         del self.links[peer]
         self._send(peer[0], Release(peer[1], me.peer, self._next_number()))
 
     def _add_up(self, pieces: Pieces, needed: int, delays: Mapping[NodeId, float]) -> None:
-        supplied, reach, above = 0, 0.0, set[PeerId]()
+        supplied, reach, depth, above = 0, 0.0, 0, set[PeerId]()
         for peer, link in self.links.items():
             if not link.granted or not link.is_served:
                 continue
@@ -403,8 +500,8 @@ class Parents:
                 supplied |= pieces.mask(link.granted)
                 above.add(peer)
                 above |= link.above
-            reach = max(reach, self._reach(peer, delays))
+            reach, depth = max(reach, self._reach(peer, delays)), max(depth, link.depth + 1)
         direct = self._direct(pieces, needed & ~supplied, leaving=True)
         unserved = pieces.region(needed & ~(supplied | direct))
         same = above == self.supply.above
-        self.supply = Supply(unserved, self.supply.above if same else frozenset(above), reach)
+        self.supply = Supply(unserved, self.supply.above if same else frozenset(above), reach, depth)

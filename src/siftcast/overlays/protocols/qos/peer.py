@@ -1,7 +1,8 @@
 """The places of a node in the overlay: one that publishes, and one that subscribes for each class of bounds.
 
 Both have children and answer them alike. A publishing place has all it passes on; a subscribing one has parents for it,
-wants what its subscriptions and its children do, and may want more when it is asked to.
+and wants what its subscriptions and its children do. What it takes on for children is kept in few expressions, coarse
+ones: then what the next child wants is often covered already, and there is less to compute.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from typing import Protocol as Interface
 
 from siftcast.model import Event, Filter
 from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.protocols.qos.bounds import Bound
-from siftcast.overlays.protocols.qos.children import Child, Children
+from siftcast.overlays.protocols.qos.children import Child, Children, Told
+from siftcast.overlays.protocols.qos.claims import Bound
 from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Status
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import rank, rank_with
-from siftcast.overlays.protocols.qos.parents import Parents
-from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse
+from siftcast.overlays.protocols.qos.order import rank
+from siftcast.overlays.protocols.qos.parents import Parents, Surroundings
+from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse, coarse_union
 from siftcast.overlays.tables import Table
 from siftcast.space.dz import DzSet
 
 _REACH_STEP = 0.02
-_PLEDGED_ROUNDS = 3
+_TAKEN_PIECES = 8
 
 
 class Desk(Interface):
@@ -60,8 +61,8 @@ class Place(ABC):
         """Whether a peer comes after this one, and so may be its child."""
 
     @abstractmethod
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
-        """Whether it gets a region itself, through whom, and how late."""
+    def _service(self, region: DzSet) -> Told:
+        """Whether it gets a region itself, through whom, how late, and through how many."""
 
     def _elders(self) -> tuple[Profile, ...]:
         """Its own parents."""
@@ -76,7 +77,7 @@ class Place(ABC):
                 return False
             same = connect.region == child.region and connect.child.is_like(child.profile)
             if same and child.until_ms is None and not child.was_lost and self._may_have(connect.child):
-                child.number, child.heard_ms = connect.number, now
+                child.number, child.heard_ms, child.profile = connect.number, now, connect.child
                 self._tell(peer, child)
                 return False
         region = self._admit(connect, now)
@@ -110,9 +111,10 @@ class Place(ABC):
         for peer, child in self.children.links.items():
             if child.until_ms is not None or child.told is None:
                 continue
-            served, above, reach = child.told
-            now_served, now_above, now_reach = self._service(child.region)
-            if served != now_served or above != now_above or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
+            served, above, reach, depth = child.told
+            now_served, now_above, now_reach, now_depth = self._service(child.region)
+            same = (served, above, depth) == (now_served, now_above, now_depth)
+            if not same or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
                 self._tell(peer, child)
 
     def dismiss_all(self, now: float) -> None:
@@ -123,19 +125,41 @@ class Place(ABC):
                 self._hint(child.profile, child.region, child.number, self._elders())
 
     def _tell(self, peer: PeerId, child: Child) -> None:
-        child.told = served, above, reach = self._service(child.region)
+        child.told = served, above, reach, depth = self._service(child.region)
         stamp = self._desk.next_number()
-        own = () if self.profile is None else (self.profile,)
-        status = Status(peer[1], self.id, own, child.region, served, above, reach, child.number, stamp)
+        status = Status(
+            to=peer[1],
+            parent=self.id,
+            profile=self._own_profile(),
+            region=child.region,
+            is_served=served,
+            above=above,
+            reach_ms=reach,
+            depth=depth,
+            last=self.children.last,
+            number=child.number,
+            stamp=stamp,
+        )
         self._desk.send(peer[0], status)
 
     def _hint(self, profile: Profile, region: DzSet, number: int, elders: tuple[Profile, ...] = ()) -> None:
         """Names children that may do instead; and those above, to whom it cannot have below itself."""
-        others, adopters = self.children.hints_for(profile, region)
+        others = self.children.hints_for(profile, region)
         named = {each.peer for each in others}
         others += tuple(each for each in elders if each.peer not in named and each.peer != profile.peer)
-        stamp = self._desk.next_number()
-        self._desk.send(profile.peer[0], Hint(profile.peer[1], self.id, others, adopters, number, stamp))
+        hint = Hint(
+            to=profile.peer[1],
+            parent=self.id,
+            profile=self._own_profile(),
+            last=self.children.last,
+            others=others,
+            number=number,
+            stamp=self._desk.next_number(),
+        )
+        self._desk.send(profile.peer[0], hint)
+
+    def _own_profile(self) -> tuple[Profile, ...]:
+        return () if self.profile is None else (self.profile,)
 
 
 class PublishingPlace(Place):
@@ -155,8 +179,8 @@ class PublishingPlace(Place):
     def _may_have(self, profile: Profile) -> bool:
         return True
 
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
-        return True, frozenset(), 0.0
+    def _service(self, region: DzSet) -> Told:
+        return True, frozenset(), 0.0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +197,12 @@ class SubscribingPlace(Place):
 
     def __init__(self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk) -> None:
         super().__init__(id, settings, desk)
-        self.bound = Bound(bound_ms)
+        self.bound = Bound(bound_ms, settings.round_ms)
         self.parents = Parents(id, settings, desk.send, desk.next_number)
         self._table = table
         self._wishes: dict[str, Wish] = {}
         self._own = NOTHING
-        self._pledges: list[tuple[DzSet, float]] = []
+        self._own_volume = 0.0
         self._wanted = NOTHING
         self._parts: list[DzSet] = []
         """What it is made of."""
@@ -204,15 +228,20 @@ class SubscribingPlace(Place):
             self._table.remove(id)
         self._wishes[id] = Wish(filter_, region, now)
         self._table.add(id, filter_)
-        self._own = coarse(self._own | region, self._settings.pieces)
+        self._want(self._own | region)
 
     def remove(self, id: str) -> None:
         """Removes a subscription that is there."""
         del self._wishes[id]
         self._table.remove(id)
-        self._own = NOTHING
+        own = NOTHING
         for wish in self._wishes.values():
-            self._own = coarse(self._own | wish.region, self._settings.pieces)
+            own = coarse(own | wish.region, self._settings.pieces)
+        self._want(own)
+
+    def _want(self, region: DzSet) -> None:
+        self._own = coarse(region, self._settings.pieces)
+        self._own_volume = float(self._own.volume)
 
     def matching(self, event: Event, born_ms: float) -> list[str]:
         """The subscriptions that are to be handed an event; not those that came after it.
@@ -231,22 +260,28 @@ class SubscribingPlace(Place):
 
     @property
     def profile(self) -> Profile:
-        found, supply, room = self._profile, self.parents.supply, self.children.room
-        reach = inf if supply.unserved else supply.reach_ms
-        if found is None or (found.wanted, found.reach_ms, found.room) != (self._wanted, reach, room):
-            self._profile = found = Profile(self.id, self._wanted, self.bound.bound_ms, reach, room)
+        found, supply, children = self._profile, self.parents.supply, self.children
+        made = Profile(
+            peer=self.id,
+            wanted=self._wanted,
+            own=self._own_volume,
+            bound_ms=self.bound.bound_ms,
+            claim_ms=self.bound.claim_ms,
+            is_open=True,
+            reach_ms=inf if supply.unserved else supply.reach_ms,
+            depth=supply.depth,
+            last=children.last,
+            room_below=children.room_below,
+            spare=inf,
+        )
+        if found is None or found.wanted is not made.wanted or found != made:
+            self._profile = found = made
         return found
 
-    def turn(
-        self,
-        adverts: Mapping[NodeId, DzSet],
-        known: Iterable[Profile],
-        delays: Mapping[NodeId, float],
-        now: float,
-    ) -> None:
+    def turn(self, adverts: Mapping[NodeId, DzSet], around: Surroundings) -> None:
         """Has links that fit what is wanted now."""
-        self.children.expire(now, self._settings.forget_ms)
-        self._widen(now)
+        self.children.expire(around.now, self._settings.forget_ms)
+        self._widen()
         if self._pieces.wanted is not self._wanted or self._adverts != adverts:
             offers = dict.fromkeys(adverts.values())
             self._adverts = dict(adverts)
@@ -254,9 +289,10 @@ class SubscribingPlace(Place):
             self._pieces = Pieces(self._wanted, (*offers, *dict.fromkeys(granted)))
             touched = {offered: self._pieces.touched(offered) for offered in offers}
             self._relevant = {node: touched[offered] for node, offered in adverts.items()}
-        self._known_parents = tuple(each for each in known if each.peer in self.parents.links)
-        self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, known, delays, now)
-        self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(delays), now)
+        self._known_parents = tuple(each for each in around.known if each.peer in self.parents.links)
+        self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, around)
+        if not self.parents.supply.unserved:
+            self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(around.delays), around.now)
         self.tell_children()
 
     def end(self, now: float) -> bool:
@@ -267,37 +303,28 @@ class SubscribingPlace(Place):
         self.parents.end(self.profile)
         return True
 
-    def _widen(self, now: float) -> None:
-        self._pledges = [pledge for pledge in self._pledges if pledge[1] > now]
-        parts = [self._own, *self.children.regions, *(region for region, _ in self._pledges)]
+    def _widen(self) -> None:
+        parts = [self._own, *self.children.regions]
         if len(parts) == len(self._parts) and all(map(is_, parts, self._parts)):
             return
         self._parts = parts
-        wanted = parts[0]
-        for region in parts:
-            if not wanted.covers(region):
-                wanted |= region
-        wanted = coarse(wanted, self._settings.pieces)
+        taken = [region for region in parts[1:] if not self._own.covers(region)]
+        wanted = self._own | coarse_union(taken, _TAKEN_PIECES) if taken else self._own
         if wanted != self._wanted:
             self._wanted = wanted
 
     def _admit(self, connect: Connect, now: float) -> DzSet:
-        if self.is_empty:
+        if self.is_empty or not self._may_have(connect.child):
             return NOTHING
-        if self._wanted.covers(connect.region):
-            return connect.region if self._may_have(connect.child) else NOTHING
-        if connect.adopt and rank_with(self.profile, connect.region) < rank(connect.child):
-            self._pledges.append((connect.region, now + _PLEDGED_ROUNDS * self._settings.round_ms))
-            self._widen(now)
-            return connect.region
-        return connect.region & self._wanted if self._may_have(connect.child) else NOTHING
+        return connect.region
 
     def _may_have(self, profile: Profile) -> bool:
         return rank(self.profile) < rank(profile)
 
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
+    def _service(self, region: DzSet) -> Told:
         supply = self.parents.supply
-        return not (supply.unserved and region.overlaps(supply.unserved)), supply.above, supply.reach_ms
+        served = not (supply.unserved and region.overlaps(supply.unserved)) and self._wanted.covers(region)
+        return served, supply.above, supply.reach_ms, supply.depth
 
     def _elders(self) -> tuple[Profile, ...]:
         return self._known_parents

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from siftcast.space.dz import Dz, DzSet
+from siftcast.space.dz import LENGTH_MAX, Dz, DzSet
 
 NOTHING = DzSet()
 EVERYTHING = DzSet([Dz()])
@@ -21,10 +21,22 @@ _PIECES_MAX = 256
 
 def coarse(region: DzSet, pieces: int) -> DzSet:
     """A region that encloses another in at most so many expressions: last places go first, in all that are so long."""
-    while len(region) > pieces:
-        longest = max(each.length for each in region)
-        region = DzSet([each.prefix(longest - 1) for each in region], exact=False)
-    return region
+    return region if len(region) <= pieces else coarse_union((region,), pieces)
+
+
+def coarse_union(regions: Iterable[DzSet], pieces: int) -> DzSet:
+    """What encloses some regions together in at most so many expressions."""
+    cubes = {each.cube for region in regions for each in region}
+    found = DzSet.of_cubes(cubes)
+    while len(found) > pieces:
+        cubes = {each.cube for each in found}
+        length = max(each.length for each in found)
+        while len(cubes) > pieces:
+            length -= 1
+            kept = ((1 << length) - 1) << (LENGTH_MAX - length)
+            cubes = {(value & kept, fixed & kept) for value, fixed in cubes}
+        found = DzSet.of_cubes(cubes, exact=False)
+    return found
 
 
 class Pieces:
