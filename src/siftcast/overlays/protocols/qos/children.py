@@ -133,9 +133,9 @@ class Children:
         before = [child.profile for child in self.staying if child.rank < own_rank and child.profile.peer != profile.peer]
         priced = [
             (
-                landing(each, own_rank),
                 not each.is_open,
-                float(each.wanted.volume_with(region) - each.wanted.volume),
+                int(8 * float(each.wanted.volume_with(region) - each.wanted.volume) / (float(region.volume) or 1.0)),
+                landing(each, own_rank),
                 scatter(profile.peer, each.peer),
                 each,
             )

@@ -330,9 +330,10 @@ class Parents:
             reach = each.reach_ms + around.delays.get(peer[0], 0.0)
             key = (
                 reach > bound_ms,
-                landing(each, own_rank),
+                link is None,
                 not each.is_open,
-                (missing & ~held).bit_count(),
+                (missing & ~held).bit_count() * 4 // missing.bit_count(),
+                landing(each, own_rank),
                 scatter(me.peer, peer),
             )
             fit.append((key, peer, missing if takes_on else held))
