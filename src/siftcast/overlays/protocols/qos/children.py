@@ -130,7 +130,9 @@ class Children:
     def hints_for(self, profile: Profile, region: DzSet) -> tuple[Profile, ...]:
         """Children that could pass a region on to a peer: nearest to the publishers first, then those that want it."""
         own_rank = rank(profile)
-        before = [child.profile for child in self.staying if child.rank < own_rank and child.profile.peer != profile.peer]
+        before = [
+            child.profile for child in self.staying if child.rank < own_rank and child.profile.peer != profile.peer
+        ]
         priced = [
             (
                 not each.is_open,

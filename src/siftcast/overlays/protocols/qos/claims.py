@@ -19,14 +19,23 @@ from __future__ import annotations
 
 from math import inf
 
-_PATIENCE_ROUNDS, _VAIN_ROUNDS, _WAIT_ROUNDS = 2, 12, 16
+_PATIENCE_ROUNDS, _VAIN_ROUNDS, _WAIT_ROUNDS = 2, 100000, 16
 _DIGITS = 1
 
 
 class Bound:
     """How late events may come to one place, and what is claimed for it."""
 
-    __slots__ = ("_claimed_ms", "_next_ms", "_round_ms", "_wait_ms", "bound_ms", "claim_ms", "is_impossible", "missed_since_ms")
+    __slots__ = (
+        "_claimed_ms",
+        "_next_ms",
+        "_round_ms",
+        "_wait_ms",
+        "bound_ms",
+        "claim_ms",
+        "is_impossible",
+        "missed_since_ms",
+    )
 
     def __init__(self, bound_ms: float, round_ms: float) -> None:
         self.bound_ms = bound_ms

@@ -108,14 +108,14 @@ class Gazette:
                 del self._adverts[node], self._heard[node], self._lasts[node]
         return gone
 
-    def news(self, own: Iterable[Profile], *, asks: bool) -> News:
+    def news(self, own: Iterable[Profile], rates: tuple[tuple[int, float], ...], *, asks: bool) -> News:
         """A sample of what it knows, and what it says of itself."""
         mine = self._adverts.get(self._node)
         others = [advert for node, advert in self._adverts.items() if node != self._node and node in self._offered]
         adverts = self._random.sample(others, min(_SAMPLE, len(others)))
         profiles = list(self.profiles)
         sample = self._random.sample(profiles, min(_SAMPLE, len(profiles)))
-        return News((*adverts, mine) if mine is not None else tuple(adverts), (*own, *sample), asks)
+        return News((*adverts, mine) if mine is not None else tuple(adverts), (*own, *sample), asks, rates)
 
     def everything(self, own: Iterable[Profile], *, asks: bool) -> News:
         """All adverts: for a node that has just come."""

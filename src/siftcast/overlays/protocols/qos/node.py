@@ -67,6 +67,7 @@ from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.overlays.protocols.qos.parents import Surroundings
 from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
+from siftcast.overlays.protocols.qos.rates import Rates
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
 from siftcast.overlays.tables import TableFactory
@@ -93,6 +94,7 @@ class Qos(Protocol):
         self._view = RandomView(node, RandomViewOptions(exchange_ms=settings.round_ms), self._random)
         self._gazette = Gazette(node, settings, self._random)
         self._recent = Recent(settings.linger_ms)
+        self._rates = Rates(len(space.axes), space.length, settings.round_ms)
         self._publishing = PublishingPlace(node, settings, self)
         self._places: dict[int, SubscribingPlace] = {}
         self._place_of: dict[str, int] = {}
@@ -127,6 +129,10 @@ class Qos(Protocol):
         """Grows with every call, and over restarts."""
         self._number = max(self._number + 1, int(self._now + self._clock_ms))
         return self._number
+
+    def rate_of(self, region: DzSet, received: DzSet) -> float:
+        """Bytes per second in a region, if so much is received here."""
+        return self._rates.of(region, received, self._now)
 
     # -- what happens ----------------------------------------------------------------------------------------
 
@@ -268,7 +274,7 @@ class Qos(Protocol):
         if before is not None and before != number:
             self._places[before].remove(item.id)
         region = self._space.of_filter(item.filter, self._settings.theta)
-        self._places[number].put(item.id, item.filter, region, self._now)
+        self._places[number].put(item, region, self._now)
         self._place_of[item.id] = number
 
     def _unsubscribe(self, id: str) -> None:
@@ -293,12 +299,16 @@ class Qos(Protocol):
         fresh = [advert for advert in news.adverts if self._gazette.add_advert(advert, self._now)]
         for profile in news.profiles:
             self._gazette.add_profile(profile, self._now)
+        self._rates.hear(news.rates, self._now)
         self._view.add(sender)
         if news.asks:
-            self.send(sender, self._gazette.news(self._profiles(), asks=False))
+            self.send(sender, self._news(asks=False))
         if fresh:
             self._spread(fresh, sender)
             self._is_changed = True
+
+    def _news(self, *, asks: bool) -> News:
+        return self._gazette.news(self._profiles(), self._rates.report(self._random, self._now), asks=asks)
 
     def _spread(self, adverts: list[Advert], sender: NodeId | None) -> None:
         """Passes adverts on that are new here: to those it is linked with, and some others."""
@@ -326,6 +336,7 @@ class Qos(Protocol):
     def _round(self) -> None:
         self._effects.append(SetTimer(_ROUND, self._settings.round_ms))
         self._recent.expire(self._now)
+        self._rates.expire(self._now)
         self._gazette.expire(self._now)
         self._publishing.children.expire(self._now, self._settings.forget_ms)
         mine = self._publishing.offered
@@ -333,6 +344,7 @@ class Qos(Protocol):
             last = self._publishing.children.last
             self._gazette.add_advert(Advert(self._node, mine, self.next_number(), last), self._now)
         for place in self._places.values():
+            place.weigh(self._now)
             place.parents.refresh(place.profile, self._now)
         parents = sorted(self._parent_nodes())
         if parents:  # delays change, and one is measured again each round
@@ -345,7 +357,7 @@ class Qos(Protocol):
         if not others or self._rounds % _SEEDS_ROUNDS == 0:
             others = [*others, *self._seeds]
         for node in dict.fromkeys(others):
-            self.send(node, self._gazette.news(self._profiles(), asks=True))
+            self.send(node, self._news(asks=True))
         self._is_changed = True
 
     def _forget_strangers(self) -> None:
@@ -363,6 +375,9 @@ class Qos(Protocol):
             known = [*profiles, *(each for each in own if each.peer != place.id)]
             around = Surroundings(known, self._delays, self._gazette.lasts, self._now)
             place.turn(self._gazette.offered, around)
+            expected = place.expectation(self._delays)
+            if expected is not None:
+                self._effects.append(expected)
             if place.is_empty and place.end(self._now):
                 del self._places[number]
         self._watch()
@@ -424,7 +439,7 @@ class Qos(Protocol):
                 return
             self._adverts[""] = EVERYTHING
             self._advertise()
-        kept = self._recent.put(event, point, 0.0, self._now)
+        kept = self._keep(event, point, 0.0)
         kept.places.add(PUBLISHING)
         for peer, child in self._publishing.children.links.items():
             if child.region.covers(point):
@@ -434,9 +449,16 @@ class Qos(Protocol):
 
     def _take_forward(self, sender: NodeId, forward: Forward) -> None:
         elapsed = forward.elapsed_ms + self._delays.get(sender, 0.0)
-        kept = self._recent.put(forward.event, forward.point, elapsed, self._now)
+        kept = self._keep(forward.event, forward.point, elapsed)
         for number in forward.to:
             self._take(number, kept)
+
+    def _keep(self, event: Event, point: DzSet, elapsed_ms: float) -> Kept:
+        """Remembers an event, and counts it if it is new."""
+        kept = self._recent.put(event, point, elapsed_ms, self._now)
+        if not kept.places:
+            self._rates.count(event, point.items[0])
+        return kept
 
     def _take(self, number: int, kept: Kept) -> None:
         """Hands an event to a place, unless it has had it."""
@@ -500,6 +522,10 @@ class Qos(Protocol):
             "children": len(children),
             "publishing": tuple(sorted(self._gazette.offered)),
             "bounds_missed": sum(place.bound.missed_since_ms is not None for place in self._places.values()),
+            "bounds_claimed": sum(place.bound.claim_ms < _NO_BOUND for place in self._places.values()),
             "bounds_impossible": sum(place.bound.is_impossible for place in self._places.values()),
             "kept": len(self._recent),
+            "depth": max((place.parents.supply.depth for place in self._places.values()), default=0),
+            "taken_on_share": max((place.taken_on_share for place in self._places.values()), default=0.0),
+            "bandwidths_exceeded": sum(place.budget.is_exceeded for place in self._places.values()),
         }

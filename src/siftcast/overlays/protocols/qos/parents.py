@@ -45,6 +45,8 @@ _TRIES_MAX = 3
 _REFUSED_MAX = 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
+_UNSERVED_REQUESTS = 2
+"""For how long a parent may lack what it passes on; what it takes on comes from above, level by level."""
 _ASKED_ROUNDS, _ASKED_ROUNDS_MAX = 2, 256
 _DELAYS = 3
 """An answer is waited for three times as long as a message takes on its way, if that is longer than `request_ms`."""
@@ -112,8 +114,8 @@ class Parents:
     """The parents of one peer."""
 
     __slots__ = (
-        "_asked_wait_ms",
         "_aside",
+        "_asked_wait_ms",
         "_me",
         "_next_ask_ms",
         "_next_number",
@@ -224,7 +226,7 @@ class Parents:
                     plan[peer] = plan.get(peer, 0) | (mask & missing)
         elif bound.is_worth_trying and not self._is_trying:
             me = self._seek_timely(me, bound, pieces, needed, around, plan)
-        self._give_up(plan, pieces, needed, bound, delays)
+        self._give_up(plan, pieces, needed, bound, around)
         self._tell(me, pieces, plan, insists, around)
         self._add_up(pieces, needed, delays)
 
@@ -271,16 +273,19 @@ class Parents:
     def _from_peers(self, pieces: Pieces, now: float) -> tuple[int, int]:
         """What peers supply, and what they are expected to."""
         supplied = expected = 0
-        patience = 2 * self._settings.request_ms
         for (_, place), link in self.links.items():
             if place == PUBLISHING or link.is_leaving:
                 continue
             if link.is_served:
                 supplied |= pieces.mask(link.granted)
-            elif link.unserved_ms is not None and now - link.unserved_ms >= patience:
+            elif self._is_given_up(link, now):
                 continue
             expected |= pieces.mask(link.asked if link.is_waiting else link.granted)
         return supplied, expected
+
+    def _is_given_up(self, link: Parent, now: float) -> bool:
+        """Whether a parent has not been supplied for so long that others are asked."""
+        return link.unserved_ms is not None and now - link.unserved_ms >= _UNSERVED_REQUESTS * self._settings.request_ms
 
     def _hoped(self, peer: PeerId, pieces: Pieces) -> int:
         """What a parent has granted, or still may."""
@@ -299,10 +304,15 @@ class Parents:
     def _publishers_have_place(self, missing: int, own_rank: Rank, around: Surroundings) -> bool:
         """Whether all publishers of some pieces would take this peer, as far as it knows."""
         return all(
-            peer not in self._aside and has_place(around.lasts.get(peer[0]), own_rank)
+            self._is_child_of(peer) or (peer not in self._aside and has_place(around.lasts.get(peer[0]), own_rank))
             for peer, mask in self._relevant.items()
             if mask & missing
         )
+
+    def _is_child_of(self, peer: PeerId) -> bool:
+        """Whether it has a place there already."""
+        link = self.links.get(peer)
+        return link is not None and bool(link.granted) and not link.is_leaving
 
     def _ask_peers(
         self,
@@ -385,7 +395,9 @@ class Parents:
             node, peer = each.peer[0], each.peer
             if peer in self._aside or each.spare <= 0.0 or rank(each) >= own_rank:
                 continue
-            if not has_place(each.last, own_rank) or (node != self._node and node not in around.delays):
+            if not (has_place(each.last, own_rank) or self._is_child_of(peer)):
+                continue
+            if node != self._node and node not in around.delays:
                 continue
             link = self.links.get(peer)
             if link is not None and (link.is_leaving or link.is_sated or not link.is_served):
@@ -407,9 +419,10 @@ class Parents:
         pieces: Pieces,
         needed: int,
         bound: Bound,
-        delays: Mapping[NodeId, float],
+        around: Surroundings,
     ) -> None:
         """Takes out of the plan what somebody better supplies already: timely peers, publishers, late peers, others."""
+        delays = around.delays
         good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
         late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
@@ -427,7 +440,7 @@ class Parents:
             taken |= pieces.mask(self.links[peer].granted) & plan[peer]
         for peer in plan:
             link = self.links.get(peer)
-            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or link.unserved_ms is not None):
+            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or self._is_given_up(link, around.now)):
                 plan[peer] &= ~taken
 
     def _is_good(self, peer: PeerId) -> bool:

@@ -8,14 +8,15 @@ ones: then what the next child wants is often covered already, and there is less
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import is_
 from typing import Protocol as Interface
 
-from siftcast.model import Event, Filter
-from siftcast.overlays.contract import Message, NodeId
+from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.contract import ExpectDelay, Message, NodeId
+from siftcast.overlays.protocols.qos.budget import Budget
 from siftcast.overlays.protocols.qos.children import Child, Children, Told
 from siftcast.overlays.protocols.qos.claims import Bound
 from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Status
@@ -28,6 +29,7 @@ from siftcast.space.dz import DzSet
 
 _REACH_STEP = 0.02
 _TAKEN_PIECES = 8
+_TOLD_STEP = 0.05
 
 
 class Desk(Interface):
@@ -36,6 +38,7 @@ class Desk(Interface):
     def send(self, node: NodeId, message: Message) -> None: ...
     def replay(self, place: int, child: PeerId, region: DzSet) -> None: ...
     def next_number(self) -> int: ...
+    def rate_of(self, region: DzSet, received: DzSet) -> float: ...
 
 
 class Place(ABC):
@@ -190,6 +193,7 @@ class Wish:
     filter: Filter
     region: DzSet
     since_ms: float
+    bandwidth: float | None
 
 
 class SubscribingPlace(Place):
@@ -198,6 +202,7 @@ class SubscribingPlace(Place):
     def __init__(self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk) -> None:
         super().__init__(id, settings, desk)
         self.bound = Bound(bound_ms, settings.round_ms)
+        self.budget = Budget()
         self.parents = Parents(id, settings, desk.send, desk.next_number)
         self._table = table
         self._wishes: dict[str, Wish] = {}
@@ -211,6 +216,7 @@ class SubscribingPlace(Place):
         self._relevant: Mapping[NodeId, int] = {}
         self._profile: Profile | None = None
         self._known_parents: tuple[Profile, ...] = ()
+        self._told: ExpectDelay | None = None
 
     # -- subscriptions ---------------------------------------------------------------------------------------
 
@@ -222,12 +228,12 @@ class SubscribingPlace(Place):
     def __len__(self) -> int:
         return len(self._wishes)
 
-    def put(self, id: str, filter_: Filter, region: DzSet, now: float) -> None:
+    def put(self, item: Subscription, region: DzSet, now: float) -> None:
         """Adds a subscription, or gives it a new filter."""
-        if id in self._wishes:
-            self._table.remove(id)
-        self._wishes[id] = Wish(filter_, region, now)
-        self._table.add(id, filter_)
+        if item.id in self._wishes:
+            self._table.remove(item.id)
+        self._wishes[item.id] = Wish(item.filter, region, now, item.bandwidth)
+        self._table.add(item.id, item.filter)
         self._want(self._own | region)
 
     def remove(self, id: str) -> None:
@@ -242,6 +248,8 @@ class SubscribingPlace(Place):
     def _want(self, region: DzSet) -> None:
         self._own = coarse(region, self._settings.pieces)
         self._own_volume = float(self._own.volume)
+        given = [wish.bandwidth for wish in self._wishes.values() if wish.bandwidth is not None]
+        self.budget.limit = min(given) / (self._settings.degree + 1) if given else inf
 
     def matching(self, event: Event, born_ms: float) -> list[str]:
         """The subscriptions that are to be handed an event; not those that came after it.
@@ -267,12 +275,12 @@ class SubscribingPlace(Place):
             own=self._own_volume,
             bound_ms=self.bound.bound_ms,
             claim_ms=self.bound.claim_ms,
-            is_open=True,
+            is_open=not self.budget.is_limited,
             reach_ms=inf if supply.unserved else supply.reach_ms,
             depth=supply.depth,
             last=children.last,
             room_below=children.room_below,
-            spare=inf,
+            spare=self.budget.spare,
         )
         if found is None or found.wanted is not made.wanted or found != made:
             self._profile = found = made
@@ -308,15 +316,70 @@ class SubscribingPlace(Place):
         if len(parts) == len(self._parts) and all(map(is_, parts, self._parts)):
             return
         self._parts = parts
-        taken = [region for region in parts[1:] if not self._own.covers(region)]
-        wanted = self._own | coarse_union(taken, _TAKEN_PIECES) if taken else self._own
+        wanted = self._with(parts[1:])
         if wanted != self._wanted:
             self._wanted = wanted
 
     def _admit(self, connect: Connect, now: float) -> DzSet:
+        region = connect.region
         if self.is_empty or not self._may_have(connect.child):
             return NOTHING
-        return connect.region
+        if not self.budget.is_limited or self._own.covers(region):
+            return region
+        kept = self._received(without=connect.child.peer)
+        return region if self._desk.rate_of(kept | region, self._wanted) <= self.budget.limit else region & kept
+
+    def _received(self, without: PeerId | None = None) -> DzSet:
+        """What it wants for its subscriptions and for those children that stay."""
+        staying = self.children.staying
+        return self._with([child.region for child in staying if child.profile.peer != without])
+
+    def _with(self, regions: Iterable[DzSet]) -> DzSet:
+        """Its own wishes and what it takes on; exactly where every byte counts, else in coarse expressions."""
+        taken = [region for region in regions if not self._own.covers(region)]
+        if not taken:
+            return self._own
+        return self._own | coarse_union(taken, self._settings.pieces if self.budget.is_limited else _TAKEN_PIECES)
+
+    def weigh(self, now: float) -> None:
+        """Compares what it receives with its bandwidth; lets children go if that is too much (Algorithm 3)."""
+        if not self.budget.is_limited:
+            return
+        self.budget.rate = self._desk.rate_of(self._received(), self._wanted)
+        self.budget.own_rate = self._desk.rate_of(self._own, self._wanted)
+        while self.budget.rate > self.budget.limit:
+            costly = [child for child in self.children.staying if not self._own.covers(child.region)]
+            if not costly:
+                break
+            child = max(costly, key=lambda each: each.rank)
+            self.children.dismiss(child.profile.peer, now)
+            self._hint(child.profile, child.region, child.number)
+            self.budget.rate = self._desk.rate_of(self._received(), self._wanted)
+
+    # -- what it says of itself --------------------------------------------------------------------------------
+
+    @property
+    def taken_on_share(self) -> float:
+        """Of what it receives, by volume, how much its own subscribers do not want."""
+        wanted = float(self._wanted.volume)
+        return max(0.0, wanted - self._own_volume) / wanted if wanted else 0.0
+
+    def expectation(self, delays: Mapping[NodeId, float]) -> ExpectDelay | None:
+        """How late events will come to its subscriptions, if that is not what it said last."""
+        if not self.bound.is_finite or not any(self._relevant.values()):
+            return None
+        supply = self.parents.supply
+        reach, direct = inf if supply.unserved else supply.reach_ms, self.parents.direct_ms(delays)
+        ids, bound_ms = tuple(self._wishes), self.bound.bound_ms
+        told = self._told
+        if (
+            told is not None
+            and told.subscriptions == ids
+            and not (_differs(told.reach_ms, reach, bound_ms) or _differs(told.direct_ms, direct, bound_ms))
+        ):
+            return None
+        self._told = ExpectDelay(ids, reach, direct)
+        return self._told
 
     def _may_have(self, profile: Profile) -> bool:
         return rank(self.profile) < rank(profile)
@@ -328,3 +391,10 @@ class SubscribingPlace(Place):
 
     def _elders(self) -> tuple[Profile, ...]:
         return self._known_parents
+
+
+def _differs(told_ms: float, found_ms: float, bound_ms: float) -> bool:
+    """Whether a delay has changed so much that it is worth a word."""
+    if (told_ms <= bound_ms) != (found_ms <= bound_ms) or (told_ms < inf) != (found_ms < inf):
+        return True
+    return found_ms < inf and abs(found_ms - told_ms) > _TOLD_STEP * told_ms
