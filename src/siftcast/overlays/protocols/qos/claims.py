@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from math import inf
 
-_PATIENCE_ROUNDS, _VAIN_ROUNDS, _WAIT_ROUNDS = 2, 100000, 16
+_PATIENCE_ROUNDS, _VAIN_ROUNDS, _WAIT_ROUNDS = 2, 12, 16
 _DIGITS = 1
 
 

@@ -213,7 +213,7 @@ class Parents:
         needed = 0
         for mask in self._relevant.values():
             needed |= mask
-        supplied, expected = self._from_peers(pieces, now)
+        supplied, expected = self._from_peers(pieces, around)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
         insists = False
@@ -270,22 +270,24 @@ class Parents:
             elif link.left_ms is not None and now - link.left_ms >= self._settings.grace_ms:
                 del self.links[peer]
 
-    def _from_peers(self, pieces: Pieces, now: float) -> tuple[int, int]:
+    def _from_peers(self, pieces: Pieces, around: Surroundings) -> tuple[int, int]:
         """What peers supply, and what they are expected to."""
         supplied = expected = 0
-        for (_, place), link in self.links.items():
-            if place == PUBLISHING or link.is_leaving:
+        for peer, link in self.links.items():
+            if peer[1] == PUBLISHING or link.is_leaving:
                 continue
             if link.is_served:
                 supplied |= pieces.mask(link.granted)
-            elif self._is_given_up(link, now):
+            elif self._is_given_up(peer, around):
                 continue
             expected |= pieces.mask(link.asked if link.is_waiting else link.granted)
         return supplied, expected
 
-    def _is_given_up(self, link: Parent, now: float) -> bool:
+    def _is_given_up(self, peer: PeerId, around: Surroundings) -> bool:
         """Whether a parent has not been supplied for so long that others are asked."""
-        return link.unserved_ms is not None and now - link.unserved_ms >= _UNSERVED_REQUESTS * self._settings.request_ms
+        since = self.links[peer].unserved_ms
+        patience = _UNSERVED_REQUESTS * self._patience_ms(peer, around.delays)
+        return since is not None and around.now - since >= patience
 
     def _hoped(self, peer: PeerId, pieces: Pieces) -> int:
         """What a parent has granted, or still may."""
@@ -440,7 +442,7 @@ class Parents:
             taken |= pieces.mask(self.links[peer].granted) & plan[peer]
         for peer in plan:
             link = self.links.get(peer)
-            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or self._is_given_up(link, around.now)):
+            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or self._is_given_up(peer, around)):
                 plan[peer] &= ~taken
 
     def _is_good(self, peer: PeerId) -> bool:
