@@ -108,9 +108,7 @@ class QosNetwork:
 
     def links(self):
         """Who gets events from whom."""
-        return {
-            (place.id, peer) for place in self.places for peer, link in place.parents.links.items() if link.granted
-        }
+        return {(place.id, peer) for place in self.places for peer, link in place.parents.links.items() if link.granted}
 
     def leave(self, *nodes):
         for node in nodes:

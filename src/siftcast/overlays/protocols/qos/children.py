@@ -16,6 +16,7 @@ from siftcast.overlays.protocols.qos.order import landing, rank, scatter
 from siftcast.space.dz import DzSet
 
 _OTHERS_MAX = 4
+_QUARTERS = 4
 Told = tuple[bool, frozenset[PeerId], float, int]
 
 
@@ -128,20 +129,14 @@ class Children:
                 del self.links[peer]
 
     def hints_for(self, profile: Profile, region: DzSet) -> tuple[Profile, ...]:
-        """Children that could pass a region on to a peer: nearest to the publishers first, then those that want it."""
+        """Children that could pass a region on to a peer: those that want most of it, where there is room soonest."""
         own_rank = rank(profile)
-        before = [
-            child.profile for child in self.staying if child.rank < own_rank and child.profile.peer != profile.peer
-        ]
-        priced = [
-            (
-                not each.is_open,
-                int(8 * float(each.wanted.volume_with(region) - each.wanted.volume) / (float(region.volume) or 1.0)),
-                landing(each, own_rank),
-                scatter(profile.peer, each.peer),
-                each,
-            )
-            for each in before
-        ]
+        priced = []
+        for child in self.staying:
+            each = child.profile
+            if child.rank < own_rank and each.peer != profile.peer:
+                lacking = sum(not each.wanted.covers(piece) for piece in region)
+                place = landing(each, own_rank), scatter(profile.peer, each.peer)
+                priced.append((not each.is_open, _QUARTERS * lacking // len(region), *place, each))
         priced.sort(key=lambda item: item[:4])
         return tuple(each for *_, each in priced[:_OTHERS_MAX])

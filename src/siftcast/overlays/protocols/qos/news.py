@@ -11,6 +11,7 @@ whoever has no room names others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from random import Random
 
 from siftcast.overlays.contract import NodeId
@@ -46,10 +47,19 @@ class Gazette:
         """Of each publisher, the child that would have to go if another came; None, if it has room."""
         return self._lasts
 
+    def profile_of(self, peer: PeerId) -> Profile | None:
+        """What a peer has said of itself, if it is known."""
+        found = self._profiles.get(peer)
+        return None if found is None else found[0]
+
     @property
     def profiles(self) -> Iterable[Profile]:
         """The peers it has heard of."""
         return [profile for profile, _ in self._profiles.values()]
+
+    def youngest(self, count: int) -> list[NodeId]:
+        """The nodes of the peers that it has heard of last."""
+        return [peer[0] for peer in islice(reversed(self._profiles), count)]
 
     def add_advert(self, advert: Advert, now: float) -> bool:
         """Takes an advert in; whether it says something new."""

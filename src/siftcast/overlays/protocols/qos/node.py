@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -60,6 +61,7 @@ from siftcast.overlays.protocols.qos.messages import (
     Hint,
     News,
     PeerId,
+    Profile,
     Release,
     Status,
 )
@@ -129,6 +131,13 @@ class Qos(Protocol):
         """Grows with every call, and over restarts."""
         self._number = max(self._number + 1, int(self._now + self._clock_ms))
         return self._number
+
+    def profile_of(self, peer: PeerId) -> Profile | None:
+        """Another peer, if it is known; one of this node is."""
+        if peer[0] != self._node:
+            return self._gazette.profile_of(peer)
+        place = self._places.get(peer[1])
+        return None if place is None else place.profile
 
     def rate_of(self, region: DzSet, received: DzSet) -> float:
         """Bytes per second in a region, if so much is received here."""
@@ -319,7 +328,7 @@ class Qos(Protocol):
         if others:
             self._effects.append(SendMessage(News(tuple(adverts), (), False), others))
 
-    def _profiles(self) -> list[Any]:
+    def _profiles(self) -> list[Profile]:
         return [place.profile for place in self._places.values() if not place.is_empty]
 
     # -- turns -------------------------------------------------------------------------------------------------
@@ -369,10 +378,8 @@ class Qos(Protocol):
 
     def _turn(self) -> None:
         """Has every place look after its links."""
-        profiles = [each for each in self._gazette.profiles if each.peer[0] not in self._lost]
-        own = self._profiles()
         for number, place in tuple(self._places.items()):
-            known = [*profiles, *(each for each in own if each.peer != place.id)]
+            known = partial(self._known, place.id)
             around = Surroundings(known, self._delays, self._gazette.lasts, self._now)
             place.turn(self._gazette.offered, around)
             expected = place.expectation(self._delays)
@@ -387,6 +394,11 @@ class Qos(Protocol):
         if self._leaving and not self._places and not self._publishing.children.links:
             self._effects.append(Leave())
 
+    def _known(self, asking: PeerId) -> list[Profile]:
+        """The peers that one of this node may ask."""
+        others = [each for each in self._gazette.profiles if each.peer[0] not in self._lost]
+        return [*others, *(each for each in self._profiles() if each.peer != asking)]
+
     def _all_places(self) -> list[PublishingPlace | SubscribingPlace]:
         return [self._publishing, *self._places.values()]
 
@@ -397,9 +409,8 @@ class Qos(Protocol):
         linked = self._parent_nodes()
         unmeasured = linked - self._measured
         if any(place.bound.is_finite for place in self._places.values()):
-            publishers = set(self._gazette.offered)
-            maybe = [each.peer[0] for each in self._gazette.profiles]
-            unmeasured |= {node for node in (*publishers, *maybe[-_MEASURED_MAX:]) if node not in self._measured}
+            maybe = (*self._gazette.offered, *self._gazette.youngest(_MEASURED_MAX))
+            unmeasured |= {node for node in maybe if node not in self._measured}
         for node in sorted(unmeasured - {self._node}):
             self._measured.add(node)
             self._effects.append(MeasureDelay(node))

@@ -42,6 +42,7 @@ from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
 from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
+_QUARTERS = 4
 _REFUSED_MAX = 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
@@ -103,7 +104,7 @@ class Supply:
 class Surroundings:
     """What a place sees of the others."""
 
-    known: Sequence[Profile]
+    known: Callable[[], Sequence[Profile]]
     delays: Mapping[NodeId, float]
     lasts: Mapping[NodeId, Rank | None]
     """Of each publisher, the child that would have to go; None, if it has room."""
@@ -328,7 +329,7 @@ class Parents:
         """Asks one peer for all that is missing, or several whose bandwidth is limited; returns what is left."""
         own_rank = rank(me)
         fit = []
-        for each in around.known:
+        for each in around.known():
             peer = each.peer
             if peer in self._aside or each.reach_ms == inf or rank(each) >= own_rank:
                 continue
@@ -344,7 +345,7 @@ class Parents:
                 reach > bound_ms,
                 link is None,
                 not each.is_open,
-                (missing & ~held).bit_count() * 4 // missing.bit_count(),
+                _QUARTERS * (missing & ~held).bit_count() // missing.bit_count(),
                 landing(each, own_rank),
                 scatter(me.peer, peer),
             )
@@ -393,7 +394,7 @@ class Parents:
     def _timely(self, own_rank: Rank, bound: Bound, late: int, around: Surroundings) -> tuple[PeerId, ...] | None:
         """Whom to ask for pieces that come too late: a peer, or all publishers; nobody who would refuse, or be late."""
         best: tuple[tuple[bool, bool, float, PeerId], PeerId] | None = None
-        for each in around.known:
+        for each in around.known():
             node, peer = each.peer[0], each.peer
             if peer in self._aside or each.spare <= 0.0 or rank(each) >= own_rank:
                 continue

@@ -8,7 +8,7 @@ ones: then what the next child wants is often covered already, and there is less
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import is_
@@ -38,6 +38,7 @@ class Desk(Interface):
     def send(self, node: NodeId, message: Message) -> None: ...
     def replay(self, place: int, child: PeerId, region: DzSet) -> None: ...
     def next_number(self) -> int: ...
+    def profile_of(self, peer: PeerId) -> Profile | None: ...
     def rate_of(self, region: DzSet, received: DzSet) -> float: ...
 
 
@@ -215,7 +216,6 @@ class SubscribingPlace(Place):
         self._adverts: Mapping[NodeId, DzSet] = {}
         self._relevant: Mapping[NodeId, int] = {}
         self._profile: Profile | None = None
-        self._known_parents: tuple[Profile, ...] = ()
         self._told: ExpectDelay | None = None
 
     # -- subscriptions ---------------------------------------------------------------------------------------
@@ -297,7 +297,6 @@ class SubscribingPlace(Place):
             self._pieces = Pieces(self._wanted, (*offers, *dict.fromkeys(granted)))
             touched = {offered: self._pieces.touched(offered) for offered in offers}
             self._relevant = {node: touched[offered] for node, offered in adverts.items()}
-        self._known_parents = tuple(each for each in around.known if each.peer in self.parents.links)
         self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, around)
         if not self.parents.supply.unserved:
             self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(around.delays), around.now)
@@ -390,7 +389,8 @@ class SubscribingPlace(Place):
         return served, supply.above, supply.reach_ms, supply.depth
 
     def _elders(self) -> tuple[Profile, ...]:
-        return self._known_parents
+        found = (self._desk.profile_of(peer) for peer in self.parents.links)
+        return tuple(each for each in found if each is not None)
 
 
 def _differs(told_ms: float, found_ms: float, bound_ms: float) -> bool:

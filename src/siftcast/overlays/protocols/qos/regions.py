@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from siftcast.space.dz import LENGTH_MAX, Dz, DzSet
+from siftcast.space.dz.cubes import Cube
 
 NOTHING = DzSet()
 EVERYTHING = DzSet([Dz()])
 _CACHED_MAX = 4_096
+_TIDIED_SHARE = 4
 _PIECES_MAX = 256
 
 
@@ -27,16 +29,23 @@ def coarse(region: DzSet, pieces: int) -> DzSet:
 def coarse_union(regions: Iterable[DzSet], pieces: int) -> DzSet:
     """What encloses some regions together in at most so many expressions."""
     cubes = {each.cube for region in regions for each in region}
-    found = DzSet.of_cubes(cubes)
+    found = DzSet.of_cubes(_shortened(cubes, _TIDIED_SHARE * pieces))  # to tidy very many takes long
     while len(found) > pieces:
-        cubes = {each.cube for each in found}
-        length = max(each.length for each in found)
-        while len(cubes) > pieces:
-            length -= 1
-            kept = ((1 << length) - 1) << (LENGTH_MAX - length)
-            cubes = {(value & kept, fixed & kept) for value, fixed in cubes}
-        found = DzSet.of_cubes(cubes, exact=False)
+        found = DzSet.of_cubes(_shortened({each.cube for each in found}, pieces), exact=False)
     return found
+
+
+def _shortened(cubes: set[Cube], count: int) -> set[Cube]:
+    """At most so many that hold all that these do, by leaving out last places in all that are so long."""
+    length = LENGTH_MAX
+    while len(cubes) > count:
+        last = 0
+        for _, fixed in cubes:
+            last |= fixed
+        length = LENGTH_MAX - (last & -last).bit_length()
+        kept = ((1 << length) - 1) << (LENGTH_MAX - length)
+        cubes = {(value & kept, fixed & kept) for value, fixed in cubes}
+    return cubes
 
 
 class Pieces:
