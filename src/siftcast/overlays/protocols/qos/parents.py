@@ -43,6 +43,7 @@ from siftcast.space.dz import DzSet
 
 _TRIES_MAX = 3
 _QUARTERS = 4
+_RISE_MIN, _RISE_LEVELS, _RISE_ROUNDS, _RISE_LACKING = 2, 1, 2, 1
 _REFUSED_MAX = 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
@@ -120,6 +121,7 @@ class Parents:
         "_me",
         "_next_ask_ms",
         "_next_number",
+        "_next_rise_ms",
         "_node",
         "_refused",
         "_relevant",
@@ -138,6 +140,7 @@ class Parents:
         self._aside: dict[PeerId, float] = {}
         """Whom not to ask before a time."""
         self._next_ask_ms = 0.0
+        self._next_rise_ms = 0.0
         self._asked_wait_ms = _ASKED_ROUNDS * settings.round_ms
         """How long until publishers are asked again who might be timely."""
         self._relevant: dict[PeerId, int] = {}
@@ -227,6 +230,9 @@ class Parents:
                     plan[peer] = plan.get(peer, 0) | (mask & missing)
         elif bound.is_worth_trying and not self._is_trying:
             me = self._seek_timely(me, bound, pieces, needed, around, plan)
+        elif self.supply.depth > _RISE_MIN and now >= self._next_rise_ms and not self._is_trying:
+            self._next_rise_ms = now + _RISE_ROUNDS * self._settings.round_ms
+            self._seek_shallow(me, bound.bound_ms, pieces, needed, around, plan)
         self._give_up(plan, pieces, needed, bound, around)
         self._tell(me, pieces, plan, insists, around)
         self._add_up(pieces, needed, delays)
@@ -357,6 +363,31 @@ class Parents:
                 break
         return missing
 
+    def _seek_shallow(
+        self,
+        me: Profile,
+        bound_ms: float,
+        pieces: Pieces,
+        needed: int,
+        around: Surroundings,
+        plan: dict[PeerId, int],
+    ) -> None:
+        """Asks a peer that has room, takes on little, and is nearer to the publishers by some levels."""
+        own_rank, deepest = rank(me), self.supply.depth - _RISE_LEVELS
+        found: tuple[int, int, PeerId] | None = None
+        for each in around.known():
+            peer = each.peer
+            if peer in self._aside or peer in self.links or each.last is not None or not each.is_open:
+                continue
+            if each.depth >= deepest or each.reach_ms + around.delays.get(peer[0], 0.0) > bound_ms or rank(each) >= own_rank:
+                continue
+            lacking = _QUARTERS * (needed & ~pieces.mask(each.wanted)).bit_count() // needed.bit_count()
+            key = each.depth, lacking, peer
+            if lacking <= _RISE_LACKING and (found is None or key < found):
+                found = key
+        if found is not None:
+            plan[found[2]] = needed
+
     # -- bounds --------------------------------------------------------------------------------------------------
 
     def _seek_timely(
@@ -429,7 +460,7 @@ class Parents:
         good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
         late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
-        for peer in sorted(good, key=lambda each: (each in late, -plan[each].bit_count(), each)):
+        for peer in sorted(good, key=lambda each: (each in late, -plan[each].bit_count(), self.links[each].depth, each)):
             if peer in late:
                 break
             plan[peer] &= ~taken
