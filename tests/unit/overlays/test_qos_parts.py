@@ -35,8 +35,8 @@ LAST = (4.5, False, -0.5, INF, (NODE, 2))
 PROFILE = Profile((NODE, 3), WIDE, 0.5, INF, 7.5, False, 12.5, 3, LAST, 2, 100.0)
 MESSAGES = [
     Connect(1, PROFILE, WIDE, 5, True),
-    Status(1, (NODE, 0), (), WIDE, True, frozenset(), 1.5, 0, None, 7, 8),
-    Status(1, (NODE, 2), (PROFILE,), WIDE, False, frozenset({(NODE, 1), (2, 1)}), INF, 2, LAST, 7, 8),
+    Status(1, (NODE, 0), (), WIDE, NOTHING, frozenset(), 1.5, 0, None, 7, 8),
+    Status(1, (NODE, 2), (PROFILE,), WIDE, WIDE, frozenset({(NODE, 1), (2, 1)}), INF, 2, LAST, 7, 8),
     Hint(1, (NODE, 1), (PROFILE,), LAST, (PROFILE,), 3, 4),
     Release(0, (NODE, 1), 9),
     News((Advert(NODE, NOTHING, 9, LAST),), (PROFILE,), True, ((3, 2.5),)),

@@ -17,7 +17,7 @@ from siftcast.space.dz import DzSet
 
 _OTHERS_MAX = 4
 _QUARTERS = 4
-Told = tuple[bool, frozenset[PeerId], float, int]
+Told = tuple[DzSet, frozenset[PeerId], float, int]
 
 
 @dataclass(slots=True)
@@ -59,6 +59,11 @@ class Children:
     @property
     def _counted(self) -> list[Child]:
         return [child for child in self.links.values() if child.until_ms is None and not child.insists]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another child can come without one that has to go."""
+        return len(self._counted) < self._degree
 
     @property
     def last(self) -> Rank | None:

@@ -96,7 +96,8 @@ class News(QosMessage, frozen=True, gc=False):
 class Connect(QosMessage, frozen=True, gc=False):
     """A peer wants the events of a region from now on, instead of what it wanted before.
 
-    It `insists` where nobody has a place for it: a publisher then serves it beyond its degree.
+    It `insists` where nobody has a place for it: a publisher then serves it beyond its degree. It is `modest` where it
+    is served already: nobody goes for it.
     """
 
     to: int
@@ -104,10 +105,11 @@ class Connect(QosMessage, frozen=True, gc=False):
     region: DzSet
     number: int
     insists: bool = False
+    is_modest: bool = False
 
 
 class Status(QosMessage, frozen=True, gc=False):
-    """A parent's word to a child: what it passes on, whether it gets that itself, and from how far away.
+    """A parent's word to a child: what it passes on, what of it it does not get itself yet, and from how far away.
 
     `above` are the peers through which it gets it; a child that finds itself there has come upon a circle. `profile` is
     the parent's own; publishing places have none, and say who is their `last` child.
@@ -117,7 +119,7 @@ class Status(QosMessage, frozen=True, gc=False):
     parent: PeerId
     profile: tuple[Profile, ...]
     region: DzSet
-    is_served: bool
+    lacking: DzSet
     above: frozenset[PeerId]
     reach_ms: float
     depth: int

@@ -63,7 +63,8 @@ class Parent:
     asked: DzSet
     sent_ms: float
     granted: DzSet = NOTHING
-    is_served: bool = False
+    lacking: DzSet = NOTHING
+    """What of it the parent does not get itself."""
     above: frozenset[PeerId] = frozenset()
     reach_ms: float = 0.0
     number: int = 0
@@ -81,6 +82,7 @@ class Parent:
     is_sated: bool = False
     """Whether it has taken on as much as its bandwidth allows."""
     insists: bool = False
+    is_modest: bool = False
 
     @property
     def is_leaving(self) -> bool:
@@ -163,19 +165,18 @@ class Parents:
             return False
         link.stamp, link.answered = status.stamp, max(link.answered, status.number)
         link.tries = 0
-        is_served = status.is_served and self._me not in status.above
-        before = link.granted, link.is_served, link.above, link.reach_ms, link.depth, link.is_leaving
+        before = link.granted, link.lacking, link.above, link.reach_ms, link.depth, link.is_leaving
         link.granted = link.asked if status.region == link.asked else status.region & link.asked
         link.above, link.reach_ms, link.depth, link.left_ms = status.above, status.reach_ms, status.depth, None
         if status.number >= link.asked_number:
             link.is_sated = link.granted != link.asked
-        if is_served:
+        link.lacking = link.granted if self._me in status.above else status.lacking & link.granted
+        if not link.lacking:
             link.unserved_ms = None
         elif link.unserved_ms is None:
             link.unserved_ms = now
-        link.is_served = is_served
         self._refused = 0
-        return before != (link.granted, is_served, link.above, link.reach_ms, link.depth, False)
+        return before != (link.granted, link.lacking, link.above, link.reach_ms, link.depth, False)
 
     def handle_hint(self, hint: Hint, now: float) -> bool:
         """A parent has no place, or none any more; whether that changes anything."""
@@ -220,7 +221,7 @@ class Parents:
         supplied, expected = self._from_peers(pieces, around)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
-        insists = False
+        insists = is_modest = False
         if missing:
             if not self._publishers_have_place(missing, rank(me), around):
                 missing = self._ask_peers(me, bound.bound_ms, pieces, missing, around, plan)
@@ -232,9 +233,9 @@ class Parents:
             me = self._seek_timely(me, bound, pieces, needed, around, plan)
         elif self.supply.depth > _RISE_MIN and now >= self._next_rise_ms and not self._is_trying:
             self._next_rise_ms = now + _RISE_ROUNDS * self._settings.round_ms
-            self._seek_shallow(me, bound.bound_ms, pieces, needed, around, plan)
+            is_modest = self._seek_shallow(me, bound.bound_ms, pieces, needed, around, plan)
         self._give_up(plan, pieces, needed, bound, around)
-        self._tell(me, pieces, plan, insists, around)
+        self._tell(me, pieces, plan, around, insists=insists, is_modest=is_modest)
         self._add_up(pieces, needed, delays)
 
     def refresh(self, me: Profile, now: float) -> None:
@@ -283,12 +284,17 @@ class Parents:
         for peer, link in self.links.items():
             if peer[1] == PUBLISHING or link.is_leaving:
                 continue
-            if link.is_served:
-                supplied |= pieces.mask(link.granted)
-            elif self._is_given_up(peer, around):
+            supplied |= self._served(peer, pieces)
+            if self._is_given_up(peer, around):
                 continue
             expected |= pieces.mask(link.asked if link.is_waiting else link.granted)
         return supplied, expected
+
+    def _served(self, peer: PeerId, pieces: Pieces) -> int:
+        """What a parent passes on and gets itself."""
+        link = self.links[peer]
+        granted = pieces.mask(link.granted)
+        return granted & ~pieces.touched(link.lacking) if link.lacking else granted
 
     def _is_given_up(self, peer: PeerId, around: Surroundings) -> bool:
         """Whether a parent has not been supplied for so long that others are asked."""
@@ -340,7 +346,7 @@ class Parents:
             if peer in self._aside or each.reach_ms == inf or rank(each) >= own_rank:
                 continue
             link = self.links.get(peer)
-            if link is not None and (link.is_leaving or link.unserved_ms is not None):
+            if link is not None and (link.is_leaving or self._is_given_up(peer, around)):
                 continue
             held = pieces.mask(each.wanted) & missing
             takes_on = each.spare > 0.0 and not (link is not None and link.is_sated)
@@ -371,15 +377,19 @@ class Parents:
         needed: int,
         around: Surroundings,
         plan: dict[PeerId, int],
-    ) -> None:
-        """Asks a peer that has room, takes on little, and is nearer to the publishers by some levels."""
+    ) -> bool:
+        """Asks a peer that has room, takes on little, and is nearer to the publishers; whether there is one."""
         own_rank, deepest = rank(me), self.supply.depth - _RISE_LEVELS
         found: tuple[int, int, PeerId] | None = None
         for each in around.known():
             peer = each.peer
             if peer in self._aside or peer in self.links or each.last is not None or not each.is_open:
                 continue
-            if each.depth >= deepest or each.reach_ms + around.delays.get(peer[0], 0.0) > bound_ms or rank(each) >= own_rank:
+            if (
+                each.depth >= deepest
+                or each.reach_ms + around.delays.get(peer[0], 0.0) > bound_ms
+                or rank(each) >= own_rank
+            ):
                 continue
             lacking = _QUARTERS * (needed & ~pieces.mask(each.wanted)).bit_count() // needed.bit_count()
             key = each.depth, lacking, peer
@@ -387,6 +397,7 @@ class Parents:
                 found = key
         if found is not None:
             plan[found[2]] = needed
+        return found is not None
 
     # -- bounds --------------------------------------------------------------------------------------------------
 
@@ -434,7 +445,7 @@ class Parents:
             if node != self._node and node not in around.delays:
                 continue
             link = self.links.get(peer)
-            if link is not None and (link.is_leaving or link.is_sated or not link.is_served):
+            if link is not None and (link.is_leaving or link.is_sated or link.lacking):
                 continue
             reach = each.reach_ms + around.delays.get(node, 0.0)
             if reach > bound.bound_ms:
@@ -460,18 +471,20 @@ class Parents:
         good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
         late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
-        for peer in sorted(good, key=lambda each: (each in late, -plan[each].bit_count(), self.links[each].depth, each)):
+        for peer in sorted(
+            good, key=lambda each: (each in late, -plan[each].bit_count(), self.links[each].depth, each)
+        ):
             if peer in late:
                 break
             plan[peer] &= ~taken
-            taken |= pieces.mask(self.links[peer].granted) & plan[peer]
+            taken |= self._served(peer, pieces) & plan[peer]
         for peer in plan:
             if peer[1] == PUBLISHING:
                 plan[peer] &= ~taken
         taken |= self._direct(pieces, needed & ~taken)
         for peer in sorted(late, key=lambda each: (self._reach(each, delays), each)):
             plan[peer] &= ~taken
-            taken |= pieces.mask(self.links[peer].granted) & plan[peer]
+            taken |= self._served(peer, pieces) & plan[peer]
         for peer in plan:
             link = self.links.get(peer)
             if link is not None and peer[1] != PUBLISHING and (link.is_leaving or self._is_given_up(peer, around)):
@@ -479,7 +492,7 @@ class Parents:
 
     def _is_good(self, peer: PeerId) -> bool:
         link = self.links.get(peer)
-        return link is not None and link.is_served and not link.is_leaving
+        return link is not None and bool(link.granted) and link.lacking != link.granted and not link.is_leaving
 
     def _reach(self, peer: PeerId, delays: Mapping[NodeId, float]) -> float:
         """How late events come over a link."""
@@ -509,7 +522,14 @@ class Parents:
         return mask
 
     def _tell(
-        self, me: Profile, pieces: Pieces, plan: Mapping[PeerId, int], insists: bool, around: Surroundings
+        self,
+        me: Profile,
+        pieces: Pieces,
+        plan: Mapping[PeerId, int],
+        around: Surroundings,
+        *,
+        insists: bool,
+        is_modest: bool,
     ) -> None:
         """Says what has changed, or was not answered."""
         now = around.now
@@ -518,7 +538,8 @@ class Parents:
             region = pieces.region(mask)
             if link is None:
                 if mask:
-                    self.links[peer] = link = Parent(region, now, insists=insists and peer[1] == PUBLISHING)
+                    self.links[peer] = link = Parent(region, now)
+                    link.insists, link.is_modest = insists and peer[1] == PUBLISHING, is_modest
                     self._connect(me, peer, link, now)
                     link.asked_number = link.number
             elif not mask:
@@ -533,7 +554,7 @@ class Parents:
     def _connect(self, me: Profile, peer: PeerId, link: Parent, now: float) -> None:
         link.number, link.sent_ms = self._next_number(), now
         link.tries += 1
-        self._send(peer[0], Connect(peer[1], me, link.asked, link.number, link.insists))
+        self._send(peer[0], Connect(peer[1], me, link.asked, link.number, link.insists, link.is_modest))
 
     def _release(self, me: Profile, peer: PeerId) -> None:
         del self.links[peer]
@@ -542,10 +563,10 @@ class Parents:
     def _add_up(self, pieces: Pieces, needed: int, delays: Mapping[NodeId, float]) -> None:
         supplied, reach, depth, above = 0, 0.0, 0, set[PeerId]()
         for peer, link in self.links.items():
-            if not link.granted or not link.is_served:
+            if not link.granted or link.lacking == link.granted:
                 continue
             if peer[1] != PUBLISHING:
-                supplied |= pieces.mask(link.granted)
+                supplied |= self._served(peer, pieces)
                 above.add(peer)
                 above |= link.above
             reach, depth = max(reach, self._reach(peer, delays)), max(depth, link.depth + 1)

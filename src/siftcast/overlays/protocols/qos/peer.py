@@ -66,7 +66,7 @@ class Place(ABC):
 
     @abstractmethod
     def _service(self, region: DzSet) -> Told:
-        """Whether it gets a region itself, through whom, how late, and through how many."""
+        """What of a region it does not get itself; through whom the rest comes, how late, and through how many."""
 
     def _elders(self) -> tuple[Profile, ...]:
         """Its own parents."""
@@ -85,7 +85,7 @@ class Place(ABC):
                 self._tell(peer, child)
                 return False
         region = self._admit(connect, now)
-        if not region:
+        if not region or (child is None and connect.is_modest and not self.children.has_room):
             if child is not None:
                 self.children.put(connect, child.region, now)
                 self.children.dismiss(peer, now)
@@ -115,9 +115,9 @@ class Place(ABC):
         for peer, child in self.children.links.items():
             if child.until_ms is not None or child.told is None:
                 continue
-            served, above, reach, depth = child.told
-            now_served, now_above, now_reach, now_depth = self._service(child.region)
-            same = (served, above, depth) == (now_served, now_above, now_depth)
+            lacking, above, reach, depth = child.told
+            now_lacking, now_above, now_reach, now_depth = self._service(child.region)
+            same = (lacking, above, depth) == (now_lacking, now_above, now_depth)
             if not same or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
                 self._tell(peer, child)
 
@@ -129,14 +129,14 @@ class Place(ABC):
                 self._hint(child.profile, child.region, child.number, self._elders())
 
     def _tell(self, peer: PeerId, child: Child) -> None:
-        child.told = served, above, reach, depth = self._service(child.region)
+        child.told = lacking, above, reach, depth = self._service(child.region)
         stamp = self._desk.next_number()
         status = Status(
             to=peer[1],
             parent=self.id,
             profile=self._own_profile(),
             region=child.region,
-            is_served=served,
+            lacking=lacking,
             above=above,
             reach_ms=reach,
             depth=depth,
@@ -184,7 +184,7 @@ class PublishingPlace(Place):
         return True
 
     def _service(self, region: DzSet) -> Told:
-        return True, frozenset(), 0.0, 0
+        return NOTHING, frozenset(), 0.0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +385,10 @@ class SubscribingPlace(Place):
 
     def _service(self, region: DzSet) -> Told:
         supply = self.parents.supply
-        served = not (supply.unserved and region.overlaps(supply.unserved)) and self._wanted.covers(region)
-        return served, supply.above, supply.reach_ms, supply.depth
+        lacking = NOTHING if self._wanted.covers(region) else region - self._wanted
+        if supply.unserved and region.overlaps(supply.unserved):
+            lacking |= region & supply.unserved
+        return lacking, supply.above, supply.reach_ms, supply.depth
 
     def _elders(self) -> tuple[Profile, ...]:
         found = (self._desk.profile_of(peer) for peer in self.parents.links)
