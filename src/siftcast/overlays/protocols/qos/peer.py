@@ -358,10 +358,15 @@ class SubscribingPlace(Place):
     # -- what it says of itself --------------------------------------------------------------------------------
 
     @property
+    def taken_on(self) -> float:
+        """The volume that it receives for others alone."""
+        return max(0.0, float(self._wanted.volume) - self._own_volume)
+
+    @property
     def taken_on_share(self) -> float:
         """Of what it receives, by volume, how much its own subscribers do not want."""
         wanted = float(self._wanted.volume)
-        return max(0.0, wanted - self._own_volume) / wanted if wanted else 0.0
+        return self.taken_on / wanted if wanted else 0.0
 
     def expectation(self, delays: Mapping[NodeId, float]) -> ExpectDelay | None:
         """How late events will come to its subscriptions, if that is not what it said last."""
