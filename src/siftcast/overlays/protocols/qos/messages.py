@@ -29,9 +29,9 @@ class QosMessage(Message, frozen=True, gc=False):
 class Profile(QosMessage, frozen=True, gc=False):
     """A subscribing peer as others see it.
 
-    Where it stands (`own` is the volume of its own wishes, `claim_ms` its claim, `is_open` whether it passes on as much
-    as it is asked to), what it gets (`wanted`), how late (`reach_ms`, infinite while it lacks some) and through how many
-    others (`depth`), and whether it has a place for a child: `last` is the child that would have to go, if it is full,
+    Where it stands: `own` is the volume of its own wishes, `claim_ms` its claim, and it is `open` if it passes on as
+    much as it is asked to. What it gets (`wanted`), how late (`reach_ms`, infinite while it lacks some) and over how
+    many links (`depth`). Whether it has a place for a child: `last` is the one that would have to go, if it is full,
     `room_below` how many levels lower there is room, and `spare` the bytes per second that it may still take on.
     """
 

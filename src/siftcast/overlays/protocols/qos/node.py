@@ -67,8 +67,9 @@ from siftcast.overlays.protocols.qos.messages import (
 )
 from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.parents import Surroundings
-from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
+from siftcast.overlays.protocols.qos.parent_link import Surroundings
+from siftcast.overlays.protocols.qos.peer import SubscribingPlace
+from siftcast.overlays.protocols.qos.place import PublishingPlace
 from siftcast.overlays.protocols.qos.rates import Rates
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
@@ -380,7 +381,7 @@ class Qos(Protocol):
         """Has every place look after its links."""
         for number, place in tuple(self._places.items()):
             known = partial(self._known, place.id)
-            around = Surroundings(known, self._delays, self._gazette.lasts, self._now)
+            around = Surroundings(known, self._delays, self._gazette.lasts, self._now, self._settings.request_ms)
             place.turn(self._gazette.offered, around)
             expected = place.expectation(self._delays)
             if expected is not None:

@@ -1,6 +1,6 @@
 """The one order of all peers: whoever comes first may be the parent, and keeps its place where there are too few.
 
-    those with a claim, the smallest first        a claim is what a bound leaves over beside the direct delay (`claims.py`)
+    those with a claim, the smallest first: a claim is what a bound leaves over beside the direct delay (`claims.py`)
     those who pass on as much as they are asked to, then those whose bandwidth is limited
     wide own wishes before narrow ones, then the tighter bound before the looser one, then by number
 

@@ -18,13 +18,12 @@ Masks are those of `Pieces`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from siftcast.overlays.contract import NodeId
+from siftcast.overlays.protocols.qos.choosing import Choosing
 from siftcast.overlays.protocols.qos.claims import Bound
 from siftcast.overlays.protocols.qos.messages import (
     PUBLISHING,
@@ -32,86 +31,23 @@ from siftcast.overlays.protocols.qos.messages import (
     Hint,
     PeerId,
     Profile,
-    Rank,
     Release,
     Status,
 )
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import has_place, landing, rank, scatter
-from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces
-from siftcast.space.dz import DzSet
+from siftcast.overlays.protocols.qos.order import rank
+from siftcast.overlays.protocols.qos.parent_link import Parent, Supply, Surroundings
+from siftcast.overlays.protocols.qos.regions import Pieces
 
 _TRIES_MAX = 3
-_QUARTERS = 4
-_RISE_MIN, _RISE_LEVELS, _RISE_ROUNDS, _RISE_LACKING = 2, 1, 2, 1
+_RISING_DEPTH, _RISING_ROUNDS = 2, 2
+"""Who stands deeper than this looks for a higher place every so many rounds."""
 _REFUSED_MAX = 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
-_UNSERVED_REQUESTS = 2
-"""For how long a parent may lack what it passes on; what it takes on comes from above, level by level."""
 _ASKED_ROUNDS, _ASKED_ROUNDS_MAX = 2, 256
-_DELAYS = 3
-"""An answer is waited for three times as long as a message takes on its way, if that is longer than `request_ms`."""
 Send = Callable[[NodeId, Connect | Release], None]
 Numbers = Callable[[], int]
-
-
-@dataclass(slots=True)
-class Parent:
-    """A link to a parent."""
-
-    asked: DzSet
-    sent_ms: float
-    granted: DzSet = NOTHING
-    lacking: DzSet = NOTHING
-    """What of it the parent does not get itself."""
-    above: frozenset[PeerId] = frozenset()
-    reach_ms: float = 0.0
-    number: int = 0
-    stamp: int = -1
-    answered: int = -1
-    """The last number that the parent has answered."""
-    tries: int = 0
-    unserved_ms: float | None = None
-    """Since when it has not been supplied itself."""
-    asked_number: int = 0
-    """The number with which this region was asked for first."""
-    left_ms: float | None = None
-    """Since when it is about to stop, as it said or as it seems."""
-    depth: int = 0
-    is_sated: bool = False
-    """Whether it has taken on as much as its bandwidth allows."""
-    insists: bool = False
-    is_modest: bool = False
-
-    @property
-    def is_leaving(self) -> bool:
-        return self.left_ms is not None
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.answered < self.number and not self.is_leaving
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """What the links of a peer come to: what lacks a parent, through whom the rest comes, and how late."""
-
-    unserved: DzSet = NOTHING
-    above: frozenset[PeerId] = frozenset()
-    reach_ms: float = 0.0
-    depth: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a place sees of the others."""
-
-    known: Callable[[], Sequence[Profile]]
-    delays: Mapping[NodeId, float]
-    lasts: Mapping[NodeId, Rank | None]
-    """Of each publisher, the child that would have to go; None, if it has room."""
-    now: float
 
 
 class Parents:
@@ -221,19 +157,29 @@ class Parents:
         supplied, expected = self._from_peers(pieces, around)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
+        choosing = Choosing(self._me, bound.bound_ms, pieces, self.links, self._aside, self._relevant, around)
+        own_rank = rank(me)
         insists = is_modest = False
         if missing:
-            if not self._publishers_have_place(missing, rank(me), around):
-                missing = self._ask_peers(me, bound.bound_ms, pieces, missing, around, plan)
+            if not choosing.publishers_have_place(missing, own_rank):
+                for peer, mask in choosing.for_missing(missing, own_rank).items():
+                    plan[peer] = plan.get(peer, 0) | mask
+                    missing &= ~mask
             insists = missing != 0 and self._refused >= _REFUSED_MAX
             for peer, mask in self._relevant.items():
                 if mask & missing and (insists or peer not in self._aside):
                     plan[peer] = plan.get(peer, 0) | (mask & missing)
-        elif bound.is_worth_trying and not self._is_trying:
-            me = self._seek_timely(me, bound, pieces, needed, around, plan)
-        elif self.supply.depth > _RISE_MIN and now >= self._next_rise_ms and not self._is_trying:
-            self._next_rise_ms = now + _RISE_ROUNDS * self._settings.round_ms
-            is_modest = self._seek_shallow(me, bound.bound_ms, pieces, needed, around, plan)
+        elif self._is_trying:
+            pass  # one step after the other
+        elif bound.is_worth_trying:
+            late = self._late(pieces, needed, bound, delays)
+            if late:
+                me = self._seek_timely(me, bound, late, choosing, plan)
+        elif self.supply.depth > _RISING_DEPTH and now >= self._next_rise_ms:
+            self._next_rise_ms = now + _RISING_ROUNDS * self._settings.round_ms
+            above = choosing.shallower(needed, self.supply.depth, own_rank)
+            if above is not None:
+                is_modest, plan[above] = True, needed
         self._give_up(plan, pieces, needed, bound, around)
         self._tell(me, pieces, plan, around, insists=insists, is_modest=is_modest)
         self._add_up(pieces, needed, delays)
@@ -256,22 +202,14 @@ class Parents:
 
     @property
     def _is_trying(self) -> bool:
-        """Whether somebody has been asked who has not answered, or has nothing to pass on yet."""
-        return any(
-            not link.is_leaving and ((link.is_waiting and link.granted != link.asked) or link.unserved_ms is not None)
-            for link in self.links.values()
-        )
-
-    def _patience_ms(self, peer: PeerId, delays: Mapping[NodeId, float]) -> float:
-        """How long an answer is waited for."""
-        return max(self._settings.request_ms, _DELAYS * delays.get(peer[0], 0.0))
+        return any(link.is_trying for link in self.links.values())
 
     def _expire(self, around: Surroundings) -> None:
         now = around.now
         for peer in [peer for peer, until_ms in self._aside.items() if until_ms <= now]:
             del self._aside[peer]
         for peer, link in tuple(self.links.items()):
-            patience = self._patience_ms(peer, around.delays) * link.tries
+            patience = around.patience_ms(peer) * link.tries
             if link.is_waiting and now - link.sent_ms >= patience and link.tries >= _TRIES_MAX:
                 self._put_aside(peer, now + _SILENT_REQUESTS * self._settings.request_ms)
                 self._part(peer, now)
@@ -284,23 +222,11 @@ class Parents:
         for peer, link in self.links.items():
             if peer[1] == PUBLISHING or link.is_leaving:
                 continue
-            supplied |= self._served(peer, pieces)
-            if self._is_given_up(peer, around):
+            supplied |= link.served(pieces)
+            if link.is_given_up(around.patience_ms(peer), around.now):
                 continue
             expected |= pieces.mask(link.asked if link.is_waiting else link.granted)
         return supplied, expected
-
-    def _served(self, peer: PeerId, pieces: Pieces) -> int:
-        """What a parent passes on and gets itself."""
-        link = self.links[peer]
-        granted = pieces.mask(link.granted)
-        return granted & ~pieces.touched(link.lacking) if link.lacking else granted
-
-    def _is_given_up(self, peer: PeerId, around: Surroundings) -> bool:
-        """Whether a parent has not been supplied for so long that others are asked."""
-        since = self.links[peer].unserved_ms
-        patience = _UNSERVED_REQUESTS * self._patience_ms(peer, around.delays)
-        return since is not None and around.now - since >= patience
 
     def _hoped(self, peer: PeerId, pieces: Pieces) -> int:
         """What a parent has granted, or still may."""
@@ -316,147 +242,27 @@ class Parents:
             missing |= mask & open_ & ~has
         return missing
 
-    def _publishers_have_place(self, missing: int, own_rank: Rank, around: Surroundings) -> bool:
-        """Whether all publishers of some pieces would take this peer, as far as it knows."""
-        return all(
-            self._is_child_of(peer) or (peer not in self._aside and has_place(around.lasts.get(peer[0]), own_rank))
-            for peer, mask in self._relevant.items()
-            if mask & missing
-        )
-
-    def _is_child_of(self, peer: PeerId) -> bool:
-        """Whether it has a place there already."""
-        link = self.links.get(peer)
-        return link is not None and bool(link.granted) and not link.is_leaving
-
-    def _ask_peers(
-        self,
-        me: Profile,
-        bound_ms: float,
-        pieces: Pieces,
-        missing: int,
-        around: Surroundings,
-        plan: dict[PeerId, int],
-    ) -> int:
-        """Asks one peer for all that is missing, or several whose bandwidth is limited; returns what is left."""
-        own_rank = rank(me)
-        fit = []
-        for each in around.known():
-            peer = each.peer
-            if peer in self._aside or each.reach_ms == inf or rank(each) >= own_rank:
-                continue
-            link = self.links.get(peer)
-            if link is not None and (link.is_leaving or self._is_given_up(peer, around)):
-                continue
-            held = pieces.mask(each.wanted) & missing
-            takes_on = each.spare > 0.0 and not (link is not None and link.is_sated)
-            if not takes_on and not held:
-                continue
-            reach = each.reach_ms + around.delays.get(peer[0], 0.0)
-            key = (
-                reach > bound_ms,
-                link is None,
-                not each.is_open,
-                _QUARTERS * (missing & ~held).bit_count() // missing.bit_count(),
-                landing(each, own_rank),
-                scatter(me.peer, peer),
-            )
-            fit.append((key, peer, missing if takes_on else held))
-        for _, peer, has in sorted(fit):
-            plan[peer] = plan.get(peer, 0) | (has & missing)
-            missing &= ~has
-            if not missing:
-                break
-        return missing
-
-    def _seek_shallow(
-        self,
-        me: Profile,
-        bound_ms: float,
-        pieces: Pieces,
-        needed: int,
-        around: Surroundings,
-        plan: dict[PeerId, int],
-    ) -> bool:
-        """Asks a peer that has room, takes on little, and is nearer to the publishers; whether there is one."""
-        own_rank, deepest = rank(me), self.supply.depth - _RISE_LEVELS
-        found: tuple[int, int, PeerId] | None = None
-        for each in around.known():
-            peer = each.peer
-            if peer in self._aside or peer in self.links or each.last is not None or not each.is_open:
-                continue
-            if (
-                each.depth >= deepest
-                or each.reach_ms + around.delays.get(peer[0], 0.0) > bound_ms
-                or rank(each) >= own_rank
-            ):
-                continue
-            lacking = _QUARTERS * (needed & ~pieces.mask(each.wanted)).bit_count() // needed.bit_count()
-            key = each.depth, lacking, peer
-            if lacking <= _RISE_LACKING and (found is None or key < found):
-                found = key
-        if found is not None:
-            plan[found[2]] = needed
-        return found is not None
-
-    # -- bounds --------------------------------------------------------------------------------------------------
-
     def _seek_timely(
-        self,
-        me: Profile,
-        bound: Bound,
-        pieces: Pieces,
-        needed: int,
-        around: Surroundings,
-        plan: dict[PeerId, int],
+        self, me: Profile, bound: Bound, late: int, choosing: Choosing, plan: dict[PeerId, int]
     ) -> Profile:
         """Asks somebody who would keep the bound; returns what the peer says of itself then, as it may have claimed."""
-        late = self._late(pieces, needed, bound, around.delays)
-        if not late:
-            return me
-        found = self._timely(rank(me), bound, late, around)
-        if found is None:
-            claim_ms = bound.claimable(self.direct_ms(around.delays), around.now)
-            if claim_ms is not None:
-                claiming = msgspec.structs.replace(me, claim_ms=claim_ms)
-                found = self._timely(rank(claiming), bound, late, around)
-                if found is not None:
-                    bound.claim(claim_ms, around.now)
-                    me = claiming
-        if found is None and around.now >= self._next_ask_ms:
+        around = choosing.around
+        found = choosing.timely(late, rank(me))
+        claim_ms = None if found else bound.claimable(self.direct_ms(around.delays), around.now)
+        if claim_ms is not None:
+            claiming = msgspec.structs.replace(me, claim_ms=claim_ms)
+            found = choosing.timely(late, rank(claiming))
+            if found:
+                bound.claim(claim_ms, around.now)
+                me = claiming
+        if not found and around.now >= self._next_ask_ms:
             # Nobody is known who would help. Publishers name those below them.
             self._next_ask_ms = around.now + self._asked_wait_ms
             self._asked_wait_ms = min(2 * self._asked_wait_ms, _ASKED_ROUNDS_MAX * self._settings.round_ms)
-            found = tuple(peer for peer, mask in self._relevant.items() if mask & late)
-        for peer in found or ():
-            mask = self._relevant[peer] if peer[1] == PUBLISHING else late
-            plan[peer] = plan.get(peer, 0) | (mask & late)
+            found = choosing.publishers_of(late)
+        for peer in found:
+            plan[peer] = plan.get(peer, 0) | (late & self._relevant.get(peer, late))
         return me
-
-    def _timely(self, own_rank: Rank, bound: Bound, late: int, around: Surroundings) -> tuple[PeerId, ...] | None:
-        """Whom to ask for pieces that come too late: a peer, or all publishers; nobody who would refuse, or be late."""
-        best: tuple[tuple[bool, bool, float, PeerId], PeerId] | None = None
-        for each in around.known():
-            node, peer = each.peer[0], each.peer
-            if peer in self._aside or each.spare <= 0.0 or rank(each) >= own_rank:
-                continue
-            if not (has_place(each.last, own_rank) or self._is_child_of(peer)):
-                continue
-            if node != self._node and node not in around.delays:
-                continue
-            link = self.links.get(peer)
-            if link is not None and (link.is_leaving or link.is_sated or link.lacking):
-                continue
-            reach = each.reach_ms + around.delays.get(node, 0.0)
-            if reach > bound.bound_ms:
-                continue
-            # Whoever comes soon is left to those in a greater hurry.
-            key = (each.last is not None, not each.is_open, -reach, peer)
-            if best is None or key < best[0]:
-                best = key, peer
-        if best is not None:
-            return (best[1],)
-        return tuple(self._relevant) if self._publishers_have_place(late, own_rank, around) else None
 
     def _give_up(
         self,
@@ -468,7 +274,7 @@ class Parents:
     ) -> None:
         """Takes out of the plan what somebody better supplies already: timely peers, publishers, late peers, others."""
         delays = around.delays
-        good = [peer for peer in plan if peer[1] != PUBLISHING and self._is_good(peer)]
+        good = [peer for peer in plan if peer[1] != PUBLISHING and peer in self.links and self.links[peer].is_good]
         late = {peer for peer in good if self._reach(peer, delays) > bound.bound_ms}
         taken = 0
         for peer in sorted(
@@ -477,22 +283,20 @@ class Parents:
             if peer in late:
                 break
             plan[peer] &= ~taken
-            taken |= self._served(peer, pieces) & plan[peer]
+            taken |= self.links[peer].served(pieces) & plan[peer]
         for peer in plan:
             if peer[1] == PUBLISHING:
                 plan[peer] &= ~taken
         taken |= self._direct(pieces, needed & ~taken)
         for peer in sorted(late, key=lambda each: (self._reach(each, delays), each)):
             plan[peer] &= ~taken
-            taken |= self._served(peer, pieces) & plan[peer]
+            taken |= self.links[peer].served(pieces) & plan[peer]
         for peer in plan:
             link = self.links.get(peer)
-            if link is not None and peer[1] != PUBLISHING and (link.is_leaving or self._is_given_up(peer, around)):
+            if link is None or peer[1] == PUBLISHING:
+                continue
+            if link.is_leaving or link.is_given_up(around.patience_ms(peer), around.now):
                 plan[peer] &= ~taken
-
-    def _is_good(self, peer: PeerId) -> bool:
-        link = self.links.get(peer)
-        return link is not None and bool(link.granted) and link.lacking != link.granted and not link.is_leaving
 
     def _reach(self, peer: PeerId, delays: Mapping[NodeId, float]) -> float:
         """How late events come over a link."""
@@ -548,7 +352,7 @@ class Parents:
                 link.asked, link.granted, link.tries = region, link.granted & region, 0
                 self._connect(me, peer, link, now)
                 link.asked_number = link.number
-            elif link.is_waiting and now - link.sent_ms >= self._patience_ms(peer, around.delays) * link.tries:
+            elif link.is_waiting and now - link.sent_ms >= around.patience_ms(peer) * link.tries:
                 self._connect(me, peer, link, now)
 
     def _connect(self, me: Profile, peer: PeerId, link: Parent, now: float) -> None:
@@ -566,7 +370,7 @@ class Parents:
             if not link.granted or link.lacking == link.granted:
                 continue
             if peer[1] != PUBLISHING:
-                supplied |= self._served(peer, pieces)
+                supplied |= link.served(pieces)
                 above.add(peer)
                 above |= link.above
             reach, depth = max(reach, self._reach(peer, delays)), max(depth, link.depth + 1)

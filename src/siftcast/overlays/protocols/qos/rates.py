@@ -4,10 +4,10 @@
     heard       what others say that they count, a sample with each exchange of news
     of(region)  their sum over the cells of the region, of a cell that lies across its border a share by volume
 
-The thesis counts in the expressions of a peer divided once more, and asks others about those divided once less. Here all
-nodes count in the same cells, those of the first places of an expression. So rates are added up for any region, finer or
-coarser, whatever a peer wants next, and what one node says is of use to all. Of cells that nobody counts nothing is
-known; a place that takes one on and receives too much refines again.
+The thesis counts in the expressions of a peer divided once more, and asks others about those divided once less. Here
+all nodes count in the same cells, those of the first places of an expression. So rates are added up for any region,
+finer or coarser, whatever a peer wants next, and what one node says is of use to all. Of cells that nobody counts
+nothing is known; a place that takes one on and receives too much refines again.
 """
 
 from __future__ import annotations
