@@ -1,7 +1,8 @@
 """Whom a peer asks: for what it misses, for what comes too late, and to come nearer to the publishers.
 
     missing     publishers, if they have a place for it; else one peer for all of it: a parent that serves already, then
-                whoever takes on least, then where there is room soonest
+                whoever takes on least, then where there is room soonest. Those that take on least may have no place,
+                nor those below them; who was refused some times asks whoever has one
     late        of those who have a place and would keep the bound, the one that gets events last: whoever gets them
                 sooner is left to those in a greater hurry; else the publishers, if they have a place
     deep        whoever has room, takes on little, and is nearer to the publishers than its own parent
@@ -40,6 +41,8 @@ class Choosing:
     """Whom not to ask."""
     relevant: Mapping[PeerId, int]
     """The publishers, and what of each."""
+    is_weary: bool
+    """Whether it was refused so often that it asks whoever has a place, whatever that one has to take on."""
     around: Surroundings
 
     def publishers_have_place(self, pieces: int, own_rank: Rank) -> bool:
@@ -66,6 +69,7 @@ class Choosing:
                 key = (
                     self._reach_ms(each) > self.bound_ms,
                     link is None,
+                    self.is_weary and not has_place(each.last, own_rank),
                     not each.is_open,
                     self._quarters(missing, each),
                     landing(each, own_rank),

@@ -42,7 +42,7 @@ from siftcast.overlays.protocols.qos.regions import Pieces
 _TRIES_MAX = 3
 _RISING_DEPTH, _RISING_ROUNDS = 2, 2
 """Who stands deeper than this looks for a higher place every so many rounds."""
-_REFUSED_MAX = 24
+_WEARY, _REFUSED_MAX = 4, 24
 _FULL_REQUESTS, _SILENT_REQUESTS = 2, 6
 """For how many times `request_ms` somebody is not asked again who had no place, or gave no answer."""
 _ASKED_ROUNDS, _ASKED_ROUNDS_MAX = 2, 256
@@ -157,7 +157,9 @@ class Parents:
         supplied, expected = self._from_peers(pieces, around)
         missing = self._lacking(pieces, needed & ~(supplied | expected))
         plan = {peer: self._hoped(peer, pieces) & needed for peer in self.links}
-        choosing = Choosing(self._me, bound.bound_ms, pieces, self.links, self._aside, self._relevant, around)
+        choosing = Choosing(
+            self._me, bound.bound_ms, pieces, self.links, self._aside, self._relevant, self._refused >= _WEARY, around
+        )
         own_rank = rank(me)
         insists = is_modest = False
         if missing:
