@@ -31,7 +31,7 @@ PUBLISHERS, BOUNDED, SPARE_MS = 2, 0.6, (20.0, 80.0)
 WIDTHS, SIDE = (8, 16, 40), 128
 SCHEMA = Schema([Attribute("x", "int", (0, SIDE - 1), 1), Attribute("y", "int", (0, SIDE - 1), 1)])
 TABLES = matcher_tables("brute_force")
-STEP_MS, LIMIT_MS, QUIET_MS = 1_000.0, 120_000.0, 30_000.0
+STEP_MS, LIMIT_MS, QUIET_MS = 500.0, 120_000.0, 30_000.0
 
 
 class _Square:
@@ -86,7 +86,7 @@ class _Network:
         started = process_time()
         while True:
             self.simulation.run(self.simulation.now + STEP_MS)
-            if all(node.is_settled for node in self.protocols.values()):
+            if all(place.is_served for node in self.protocols.values() for place in node.places.values()):
                 return process_time() - started
             if self.simulation.now > LIMIT_MS:
                 raise RuntimeError(f"peers are not all served after {LIMIT_MS:g} ms")

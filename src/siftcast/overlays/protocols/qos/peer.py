@@ -201,6 +201,11 @@ class SubscribingPlace(Place):
     # -- what it says of itself --------------------------------------------------------------------------------
 
     @property
+    def is_served(self) -> bool:
+        """Whether all that its own subscribers want comes, as far as anybody publishes it."""
+        return self._pieces.wanted is self._wanted and not self._own.overlaps(self.parents.supply.unserved)
+
+    @property
     def taken_on(self) -> float:
         """The volume that it receives for others alone."""
         return max(0.0, float(self._wanted.volume) - self._own_volume)
