@@ -86,10 +86,16 @@ class _Network:
         started = process_time()
         while True:
             self.simulation.run(self.simulation.now + STEP_MS)
-            if all(place.is_served for node in self.protocols.values() for place in node.places.values()):
+            if all(self._is_served(node) for node in self.protocols.values()):
                 return process_time() - started
             if self.simulation.now > LIMIT_MS:
                 raise RuntimeError(f"peers are not all served after {LIMIT_MS:g} ms")
+
+    @staticmethod
+    def _is_served(node: Qos) -> bool:
+        """Whether a node knows all publishers, and gets all that it wants of them."""
+        known = len(node.state()["publishing"]) == PUBLISHERS
+        return known and all(place.is_served for place in node.places.values())
 
     def reaches(self) -> dict[PeerId, tuple[float, int]]:
         """How late events come to each peer, and through how many links, by the links there are."""

@@ -48,10 +48,10 @@ def _expect_rest(net, rounds=15):
     assert net.links() == links
 
 
-def _judge(seed):
-    net = _crowd(seed).settle()
-    net.run(25_000).settle()
-    _expect_rest(net)
+def _judge(seed, *, nodes=NODES, quiet_ms=25_000, rest_rounds=15):
+    net = _crowd(seed, nodes=nodes).settle()
+    net.run(quiet_ms).settle()
+    _expect_rest(net, rest_rounds)
     net.check_overlay(DEGREE)
     share = _kept_share(net)
     missed = [place for place in net.places if place.bound.missed_since_ms is not None]
@@ -61,9 +61,10 @@ def _judge(seed):
 
 
 def test_bounds_that_can_be_kept_are_kept_because_peers_claim_places(monkeypatch):
-    claiming = _judge(1)
+    few = {"nodes": 28, "quiet_ms": 8_000, "rest_rounds": 5}
+    claiming = _judge(1, **few)
     monkeypatch.setattr(Bound, "claimable", lambda *_: None)
-    waiting = _judge(1)
+    waiting = _judge(1, **few)
     assert claiming > waiting
     assert claiming >= 0.85
 

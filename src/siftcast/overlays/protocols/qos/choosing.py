@@ -26,7 +26,7 @@ from siftcast.overlays.protocols.qos.regions import Pieces
 
 _QUARTERS = 4
 _RISING_QUARTERS = 1
-"""Of what a peer wants, a new parent nearer to the publishers may have to take on so many quarters, and a part of one."""
+"""Of what a peer wants, a parent nearer to the publishers may have to take on so many quarters, and a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
