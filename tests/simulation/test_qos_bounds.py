@@ -9,6 +9,7 @@ import pytest
 
 from siftcast.model import Filter, Subscription
 from siftcast.overlays.contract import ExpectDelay
+from siftcast.overlays.protocols.qos.choosing import Choosing
 from siftcast.overlays.protocols.qos.claims import Bound
 from siftcast.underlay import MeasuredUnderlay
 from tests.simulation.qos_network import HOP_MS, QosNetwork, plane
@@ -82,6 +83,20 @@ def test_bounds_that_cannot_all_be_kept_do_not_keep_the_network_busy():
     _expect_rest(net)
     assert 0.0 < _kept_share(net) < 0.9
     net.expect_exact(25)
+
+
+@pytest.mark.full
+def test_peers_rise_to_where_there_is_room(monkeypatch):
+    def depth():
+        net = QosNetwork(40, 1, degree=3).settle()
+        net.run(8_000).settle()
+        net.expect_exact(10)
+        return sum(place.parents.supply.depth for place in net.places) / len(net.places)
+
+    risen = depth()
+    monkeypatch.setattr(Choosing, "shallower", lambda *_: None)
+    assert risen < depth()
+    assert risen < 4.0, "39 peers with three children each need 3.2 links at least"
 
 
 def _star(*delays_ms, apart_ms=40.0):

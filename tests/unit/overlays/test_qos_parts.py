@@ -1,5 +1,7 @@
 """The parts of the QoS overlay: messages on a wire, the order, pieces of regions, children, and what is remembered."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,7 +230,7 @@ def test_a_claim_is_made_after_a_while_kept_while_it_helps_and_made_more_rarely_
         while bound.claimable(5.0, now) is None:
             now += 1_000.0
         waits.append(now - lost_ms)
-    assert all(later > earlier + 15_000.0 for earlier, later in zip(waits, waits[1:], strict=False))
+    assert all(later > earlier + 15_000.0 for earlier, later in pairwise(waits))
     bound.check(25.0, 21.0, now)
     assert bound.claimable(21.0, now + 1e9) is None, "nothing helps against distance"
 
