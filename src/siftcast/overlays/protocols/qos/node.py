@@ -79,6 +79,8 @@ from siftcast.space.dz import DzSet, DzSpace
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
 _SEEDS_ROUNDS, _TIDIED_ROUNDS = 8, 16
+_LINKED_ROUNDS = 4
+"""So often the news is for a parent: it must know the publishers that this node knows, or it does not pass them on."""
 _MEASURED_MAX = 8
 _NO_BOUND = float("inf")
 
@@ -363,7 +365,9 @@ class Qos(Protocol):
         self._rounds += 1
         if self._rounds % _TIDIED_ROUNDS == 0:
             self._forget_strangers()
-        others = self._view.sample(1)
+        others = (
+            [self._random.choice(parents)] if parents and self._rounds % _LINKED_ROUNDS == 0 else self._view.sample(1)
+        )
         if not others or self._rounds % _SEEDS_ROUNDS == 0:
             others = [*others, *self._seeds]
         for node in dict.fromkeys(others):
