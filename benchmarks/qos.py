@@ -157,9 +157,9 @@ def _measure_growth(settings: Settings, report: Report) -> None:
 
 
 def _measure_bounds(settings: Settings, report: Report) -> None:
-    nodes = settings.size(2_000, 200)
+    nodes = settings.size(1_000, 200)
     report.progress(f"{nodes:,} QoS peers, most of them with bounds")
-    network = _Network(nodes, settings.seed, bounded=BOUNDED, degree=11)
+    network = _Network(nodes, settings.seed, bounded=BOUNDED, degree=10)
     seconds = network.serve_all()
     started = process_time()
     network.simulation.run(network.simulation.now + QUIET_MS)

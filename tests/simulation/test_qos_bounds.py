@@ -224,6 +224,23 @@ def test_own_subscriptions_are_served_whatever_they_take_and_it_is_said():
         assert net.got(event) == wanted == [(1, "s1")]
 
 
+def test_who_gets_a_part_from_a_peer_and_fits_nowhere_with_the_rest_is_served_by_the_publisher():
+    net = QosNetwork(4, 1, degree=2, interests=False)
+    last = "x < 4 OR x >= 56"
+    for node, text, limit in ((1, "x < 16", 60.0), (2, "x BETWEEN 16 AND 31", 60.0), (3, last, 1e6)):
+        wanted = Filter.parse(text)
+        net.held[f"s{node}"] = node, wanted
+        net.simulation.subscribe(node, Subscription(f"s{node}", wanted, bandwidth=limit))
+    net.run(1_000)
+    expected = _publish_for(net, 60, x=60)
+    net.run(3_000).settle()
+    expected += _publish_for(net, 5, x=2) + _publish_for(net, 5, x=60)
+    net.run(500)
+    for event, wanted in expected:
+        assert net.got(event) == wanted
+    assert {peer for child, peer in net.links() if child == (3, 1)} >= {(0, 0)}
+
+
 # -- publishers that few know ----------------------------------------------------------------------------------
 
 

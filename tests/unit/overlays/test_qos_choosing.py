@@ -82,4 +82,5 @@ def test_a_peer_rises_only_to_where_there_is_room_and_not_too_much_is_taken_on()
     high, full, other = _profile(1, depth=2), _profile(2, depth=1, is_full=True), _profile(3, "11", depth=1)
     assert _choosing(high, full, other).shallower(PIECES.all, 4, OWN_RANK) == high.peer
     assert _choosing(high).shallower(PIECES.all, 3, OWN_RANK) is None, "it is there already"
+    assert _choosing(high).shallower(0, 4, OWN_RANK) is None, "it needs nobody"
     assert _choosing(high, bound_ms=12.0).shallower(PIECES.all, 4, OWN_RANK) is None, "its bound would be missed"

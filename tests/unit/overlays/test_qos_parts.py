@@ -139,6 +139,7 @@ def test_of_too_many_children_the_last_in_the_order_goes_and_hears_of_those_that
     assert children.surplus() == (3, 1)
     children.dismiss((3, 1), 0.0)
     assert [each.peer[0] for each in children.hints_for(three, three.wanted)] == [1, 2], "0 covers it, 10 does not"
+    assert children.hints_for(three, NOTHING), "who wants nothing hears of them as well"
     assert children.last == rank(two)
     assert children.room_below == 1, "below both there is room"
     claimed = _profile(4, "1111", claim_ms=1.0)

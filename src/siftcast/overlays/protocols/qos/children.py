@@ -142,6 +142,6 @@ class Children:
             if child.rank < own_rank and each.peer != profile.peer:
                 lacking = sum(not each.wanted.covers(piece) for piece in region)
                 place = landing(each, own_rank), scatter(profile.peer, each.peer)
-                priced.append((not each.is_open, _QUARTERS * lacking // len(region), *place, each))
+                priced.append((not each.is_open, _QUARTERS * lacking // max(1, len(region)), *place, each))
         priced.sort(key=lambda item: item[:4])
         return tuple(each for *_, each in priced[:_OTHERS_MAX])

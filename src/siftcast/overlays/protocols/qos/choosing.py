@@ -10,7 +10,7 @@
 What is known of others may be old. Whoever has no place says so, and names others.
 
 One parent for all: a peer whose pieces come from several is above the deepest of them, and moves whenever one does.
-Rejected: to choose by depth before what is taken on. Trees were hardly lower, and peers took on twice as much.
+Rejected: to choose by depth before what is taken on. Trees were hardly lower, and peers took on half as much again.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Choosing:
     def shallower(self, needed: int, depth: int, own_rank: Rank) -> PeerId | None:
         """Somebody through whom all would come over fewer links, and for whom nobody has to go."""
         found: tuple[int, int, PeerId] | None = None
-        for each in self.around.known():
+        for each in self.around.known() if needed else ():
             peer = each.peer
             if peer in self.aside or peer in self.links or each.last is not None or not each.is_open:
                 continue
@@ -142,4 +142,4 @@ class Choosing:
     def _quarters(self, pieces: int, each: Profile) -> int:
         """How much of some pieces a peer would have to take on, in quarters."""
         lacking = pieces & ~self.pieces.mask(each.wanted)
-        return _QUARTERS * lacking.bit_count() // pieces.bit_count()
+        return _QUARTERS * lacking.bit_count() // max(1, pieces.bit_count())

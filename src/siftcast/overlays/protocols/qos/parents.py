@@ -84,7 +84,7 @@ class Parents:
         self._relevant: dict[PeerId, int] = {}
         """The pieces of each publisher."""
         self._refused = 0
-        """How often in a row."""
+        """How often since it last had all that it needs."""
         self.links: dict[PeerId, Parent] = {}
         self.supply = Supply()
 
@@ -111,7 +111,6 @@ class Parents:
             link.unserved_ms = None
         elif link.unserved_ms is None:
             link.unserved_ms = now
-        self._refused = 0
         return before != (link.granted, link.lacking, link.above, link.reach_ms, link.depth, False)
 
     def handle_hint(self, hint: Hint, now: float) -> bool:
@@ -378,5 +377,7 @@ class Parents:
             reach, depth = max(reach, self._reach(peer, delays)), max(depth, link.depth + 1)
         direct = self._direct(pieces, needed & ~supplied, leaving=True)
         unserved = pieces.region(needed & ~(supplied | direct))
+        if not unserved:
+            self._refused = 0
         same = above == self.supply.above
         self.supply = Supply(unserved, self.supply.above if same else frozenset(above), reach, depth)

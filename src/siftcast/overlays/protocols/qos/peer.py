@@ -26,7 +26,7 @@ from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse, coa
 from siftcast.overlays.tables import Table
 from siftcast.space.dz import DzSet
 
-_TAKEN_PIECES = 8
+_TAKEN_SHARE = 2
 _TOLD_STEP = 0.05
 
 
@@ -181,7 +181,7 @@ class SubscribingPlace(Place):
         taken = [region for region in regions if not self._own.covers(region)]
         if not taken:
             return self._own
-        return self._own | coarse_union(taken, self._settings.pieces if self.budget.is_limited else _TAKEN_PIECES)
+        return self._own | coarse_union(taken, self._settings.pieces // (1 if self.budget.is_limited else _TAKEN_SHARE))
 
     def weigh(self, now: float) -> None:
         """Compares what it receives with its bandwidth; lets children go if that is too much (Algorithm 3)."""
