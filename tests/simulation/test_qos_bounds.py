@@ -86,6 +86,21 @@ def test_bounds_that_cannot_all_be_kept_do_not_keep_the_network_busy():
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_nobody_misses_an_event_while_peers_claim_and_rise(seed):
+    net = _crowd(seed, nodes=28)
+    net.run(600)
+    expected = []
+    for _ in range(40):
+        expected.append(net.publish())
+        net.run(100)
+    net.run(3_000).settle()
+    assert any(place.bound.claim_ms < inf for place in net.places)
+    for event, wanted in expected:
+        assert net.got(event) == wanted
+
+
+@pytest.mark.full
 def test_peers_rise_to_where_there_is_room(monkeypatch):
     def depth():
         net = QosNetwork(40, 1, degree=3).settle()
