@@ -277,3 +277,29 @@ def test_answers_are_waited_for_as_long_as_messages_take():
     net = QosNetwork(8, 1, underlay=slow, request_ms=60.0, forget_ms=3_000.0).settle()
     net.run(1_000).settle()
     net.expect_exact(10, within_ms=8 * 200.0 + HOP_MS)
+
+
+class OneSlowLine:
+    """All nodes are a millisecond apart, but for the first and the last."""
+
+    def latency_ms(self, one, other):
+        return 80.0 if {one, other} == {0, 2} else 1.0
+
+
+def test_a_bound_below_the_line_to_the_publisher_is_kept_over_whoever_is_nearer():
+    net = QosNetwork(3, 1, underlay=OneSlowLine(), interests=False)
+    net.subscribe(2, "far", "x BETWEEN 0 AND 31", 40.0)
+    net.settle().run(2_000)
+    far = net.place(2)
+    assert set(far.parents.links) == {(0, 0)}
+    assert far.bound.is_impossible
+    net.subscribe(1, "near", "x >= 0")
+    net.run(4_000).settle()
+    assert set(far.parents.links) == {(1, 1)}
+    assert far.bound.missed_since_ms is None
+    assert not far.bound.is_impossible
+    net.expect_exact(20)
+    net.unsubscribe("near")
+    net.run(4_000).settle()
+    assert set(far.parents.links) == {(0, 0)}
+    assert far.bound.is_impossible

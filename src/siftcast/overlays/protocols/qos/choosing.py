@@ -85,6 +85,13 @@ class Choosing:
 
     def timely(self, late: int, own_rank: Rank) -> tuple[PeerId, ...]:
         """Whom to ask for what comes too late: a peer, or all publishers; nobody who would refuse, or be late."""
+        peer = self.timely_peer(own_rank)
+        if peer is not None:
+            return (peer,)
+        return self.publishers_of(late) if self.publishers_have_place(late, own_rank) else ()
+
+    def timely_peer(self, own_rank: Rank) -> PeerId | None:
+        """A peer that would keep the bound, and not refuse."""
         best: tuple[tuple[bool, bool, float, PeerId], PeerId] | None = None
         for each in self.around.known():
             peer = each.peer
@@ -97,9 +104,7 @@ class Choosing:
                 key = (each.last is not None, not each.is_open, -self._reach_ms(each), peer)
                 if best is None or key < best[0]:
                     best = key, peer
-        if best is not None:
-            return (best[1],)
-        return self.publishers_of(late) if self.publishers_have_place(late, own_rank) else ()
+        return None if best is None else best[1]
 
     def shallower(self, needed: int, depth: int, own_rank: Rank) -> PeerId | None:
         """Somebody through whom all would come over fewer links, and for whom nobody has to go."""

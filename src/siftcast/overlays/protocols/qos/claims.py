@@ -44,7 +44,7 @@ class Bound:
         self.missed_since_ms: float | None = None
         """Since when it has been missed; None while it is kept."""
         self.is_impossible = False
-        """Whether even a publisher itself is farther away."""
+        """Whether a publisher itself is farther away, and no way over others is known that is shorter."""
         self._round_ms = round_ms
         self._wait_ms = _WAIT_ROUNDS * round_ms
         self._claimed_ms = 0.0
@@ -57,12 +57,12 @@ class Bound:
 
     @property
     def is_worth_trying(self) -> bool:
-        """Whether it is missed, and could be kept."""
+        """Whether it is missed, and could be kept for all that is known: whether a claim may help."""
         return self.missed_since_ms is not None and not self.is_impossible
 
     def check(self, reach_ms: float, direct_ms: float, now: float) -> None:
         """Events come after `reach_ms`, and could come after `direct_ms` at best."""
-        self.is_impossible = direct_ms > self.bound_ms
+        self.is_impossible = min(direct_ms, reach_ms) > self.bound_ms
         if reach_ms <= self.bound_ms:
             self.missed_since_ms = None
         elif self.missed_since_ms is None:

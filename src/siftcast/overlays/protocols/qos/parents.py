@@ -176,6 +176,8 @@ class Parents:
             late = self._late(pieces, needed, bound, delays)
             if late:
                 me = self._seek_timely(me, bound, late, choosing, plan)
+        elif bound.is_impossible and (shortcut := choosing.timely_peer(own_rank)) is not None:
+            plan[shortcut] = plan.get(shortcut, 0) | self._late(pieces, needed, bound, delays)
         elif self.supply.depth > _RISING_DEPTH and now >= self._next_rise_ms:
             self._next_rise_ms = now + _RISING_ROUNDS * self._settings.round_ms
             above = choosing.shallower(needed, self.supply.depth, own_rank)
@@ -304,10 +306,13 @@ class Parents:
         return self.links[peer].reach_ms + (0.0 if peer[0] == self._node else delays.get(peer[0], 0.0))
 
     def _late(self, pieces: Pieces, mask: int, bound: Bound, delays: Mapping[NodeId, float]) -> int:
-        """Of some pieces, those that come too late."""
+        """Of some pieces, those that come too late.
+
+        Publishers bring them late only where a bound is below the line to them. A way over others may be shorter still.
+        """
         late = 0
         for peer, link in self.links.items():
-            if peer[1] != PUBLISHING and self._reach(peer, delays) > bound.bound_ms:
+            if self._reach(peer, delays) > bound.bound_ms:
                 late |= pieces.mask(link.granted)
         return late & mask
 
