@@ -56,6 +56,7 @@ def test_a_bound_below_the_way_itself_is_impossible_unless_events_come_in_time_a
     assert watch.standing.state == "impossible"
     assert watch.expect(70.0, 49.0, 7.0)
     assert watch.standing.state == "missed"
+    assert not watch.expect(40.0, 51.0, 8.0)  # over others it is nearer, and what has come late still counts
     soon = filled([10.0] * 5)
     assert not soon.expect(70.0, 51.0, 6.0)
     assert soon.standing.state == "met"
