@@ -12,7 +12,7 @@ import pytest
 import siftcast
 from siftcast.model import SubscriptionError
 from siftcast.overlays.contract import ExpectDelay
-from siftcast.runtimes.live.client.bounds import Bound, SlowestHop
+from siftcast.runtimes.live.client.bounds import Bound, SlowestHop, Wishes
 from siftcast.runtimes.live.client.bus import Bus
 from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
 from siftcast.runtimes.live.errors import Forbidden, Refused
@@ -302,3 +302,28 @@ def test_a_bound_is_told_in_words() -> None:
     told = str(Bound(50.0, state="missed", counted=100, in_time=87, slowest_hop=hop))
     assert told == ("bound, 50 ms: missed; 87.0% of the last 100 events in time; slowest hop a → the subscriber, 44 ms")
     assert "expected within 45 ms" in str(Bound(50.0, state="met", reach_ms=45.0))
+
+
+def test_a_callback_that_would_have_to_be_awaited_is_refused() -> None:
+    async def later(_: Bound) -> None: ...
+
+    with pytest.raises(SubscriptionError, match="not awaited"):
+        Wishes(50.0, None, later).check(may_be_kept=False)
+
+
+@on_loop
+async def test_a_kept_bound_is_no_tighter_than_its_principal_may_ask_for_by_now(tmp_path: Path) -> None:
+    token = new_token()
+    principal = f"""data = "{tmp_path / "data"}"
+[[principal]]
+name = "desk"
+token_hash = "{hash_token(token)}"
+publish = "TRUE"
+subscribe = "TRUE"
+"""
+    for least, expected in (("", 5.0), ("delay_ms_min = 50\n", 50.0)):
+        async with running(principal + least, tmp_path) as node, siftcast.connect(url_of(node), token=token) as bus:
+            wanted = {} if least else {"delay_ms_max": 5.0}
+            stream = await bus.subscribe("x >= 0", durable="d", **wanted).ready()
+            assert (stream.bound and stream.bound.delay_ms_max) == expected
+            stream.close()

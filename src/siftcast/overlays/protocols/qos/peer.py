@@ -223,6 +223,8 @@ class SubscribingPlace(Place):
         """How late events will come to its subscriptions, if that is not what it said last."""
         if not self.bound.is_finite or not any(self._relevant.values()):
             return None
+        if any(node != self.id[0] and node not in delays for node, _ in self.parents.links):
+            return None  # a link that was not measured yet would count as none
         supply = self.parents.supply
         reach, direct = inf if supply.unserved else supply.reach_ms, self.parents.direct_ms(delays)
         ids, bound_ms = tuple(self._wishes), self.bound.bound_ms
