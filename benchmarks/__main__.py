@@ -58,7 +58,7 @@ def main() -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Siftcast beside its peers.")
     parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; all but the last four unless named"
+        "groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; all but the last five unless named"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, less than a minute in all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file")

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
-    "digests", "dz", "ring", "membership", "homed", "clustering", "curves",
+    "digests", "dz", "ring", "membership", "homed", "qos", "clustering",
+    "curves",
 )  # fmt: skip
-# Only when named: ten thousand peers take minutes, clustering starts Spark, and curves write figures.
-USUAL_GROUPS = GROUPS[:-4]
+# Only when named: thousands of peers take minutes, clustering starts Spark, and curves write figures.
+USUAL_GROUPS = GROUPS[:-5]
 
 
 def measure(group: str, settings: Settings, started: float) -> tuple[list[Result], list[Comparison]]:

@@ -12,6 +12,7 @@ from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.node import ages as ages_module
 from siftcast.runtimes.live.node.ages import FOR_S, KEPT_MAX, Ages
 from siftcast.runtimes.live.node.guests import Waiting
+from siftcast.runtimes.live.node.waits import Waits
 from siftcast.runtimes.live.wire.node_frames import Age, AgesWanted
 from tests.live.asynchronous import on_loop, until
 
@@ -23,6 +24,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.now_s = 100.0
+
+    @property
+    def now_ms(self) -> float:
+        return self.now_s * 1_000
 
     def pass_ms(self, taken_ms: float) -> None:
         self.now_s += taken_ms / 1_000
@@ -49,11 +54,13 @@ async def test_an_age_grows_by_links_and_by_what_it_stays_and_the_slowest_hop_is
     publisher.begin("e")
     clock.pass_ms(5)
     first = publisher.stamp(carrying("e"))
-    assert first == Age(pytest.approx(5.0), pytest.approx(5.0))
+    assert first == Age(pytest.approx(5.0), pytest.approx(5.0), pytest.approx(clock.now_ms))
     between.came(3, carrying("e"), first)  # over a link of 40 ms
     clock.pass_ms(2)
     second = between.stamp(carrying("e"))
-    assert second == Age(pytest.approx(47.0), pytest.approx(2.0), pytest.approx(45.0), 3, 3)
+    assert second == Age(
+        pytest.approx(47.0), pytest.approx(2.0), pytest.approx(clock.now_ms), pytest.approx(45.0), 3, 3
+    )
     last.came(2, carrying("e"), second)  # over a link of 10 ms
     clock.pass_ms(1)
     found = last.of("e", 3.0)
@@ -66,9 +73,43 @@ async def test_an_age_grows_by_links_and_by_what_it_stays_and_the_slowest_hop_is
 @on_loop
 async def test_what_stays_longest_at_the_last_node_is_slowest_on_the_way_to_the_subscriber(clock: Clock) -> None:
     ages = ages_of(1)
-    ages.came(2, carrying("e"), Age(10.0, 4.0))
+    ages.came(2, carrying("e"), Age(10.0, 4.0, clock.now_ms))
     clock.pass_ms(30)
     assert ages.of("e", 5.0) == (pytest.approx(55.0), Hop(1, None, pytest.approx(35.0)))
+
+
+@on_loop
+async def test_what_waited_in_the_buffers_of_a_node_that_stood_still_is_as_old_as_it_is(clock: Clock) -> None:
+    publisher, last = ages_of(1), ages_of(2)
+    for number, stood_ms in enumerate((0, 5_000, 0)):
+        publisher.begin(f"e{number}")
+        sent = publisher.stamp(carrying(f"e{number}"))
+        clock.pass_ms(stood_ms)
+        last.came(3, carrying(f"e{number}"), sent)
+        found = last.of(f"e{number}", 0.0)
+        assert found is not None
+        assert found == (pytest.approx(40.0 + stood_ms), Hop(3, 2, pytest.approx(40.0 + stood_ms)))
+
+
+@on_loop
+async def test_another_connection_may_have_another_clock_behind_it(clock: Clock) -> None:
+    ages = ages_of(1)
+    ages.came(2, carrying("a"), Age(1.0, 1.0, clock.now_ms))
+    ages.joined(2)
+    ages.came(2, carrying("b"), Age(1.0, 1.0, clock.now_ms - 1e6))
+    assert ages.of("b", 0.0) == (pytest.approx(11.0), Hop(2, 1, pytest.approx(11.0)))
+
+
+def test_the_least_of_the_last_minutes_is_what_does_not_wait() -> None:
+    waits = Waits()
+    assert waits.of(7, 500.0, 1.0) == 0.0
+    assert waits.of(7, 500.0, 1.3) == pytest.approx(300.0)
+    assert waits.of(7, 1_300.0, 1.7) == 0.0  # less than ever: that did not wait
+    assert waits.of(7, 500.0, 1.0) == pytest.approx(100.0)
+    # A clock that is a second faster is known for one after two minutes.
+    assert waits.of(7, 70_000.0, 71.4) == pytest.approx(1_000.0)
+    assert waits.of(7, 140_000.0, 141.4) == 0.0
+    assert waits.of(8, 0.0, 141.0) == 0.0
 
 
 @on_loop
@@ -76,7 +117,7 @@ async def test_an_event_is_as_old_as_when_it_was_here_first(clock: Clock) -> Non
     ages = ages_of(1)
     ages.begin("e")
     clock.pass_ms(30)
-    ages.came(2, carrying("e"), Age(500.0, 1.0))  # it has been round, and others measured badly
+    ages.came(2, carrying("e"), Age(500.0, 1.0, clock.now_ms))  # it has been round, and others measured badly
     assert ages.of("e", 0.0) == (pytest.approx(30.0), Hop(2, 1, pytest.approx(11.0)))
 
 
@@ -85,9 +126,12 @@ async def test_nothing_is_said_where_nothing_is_known(clock: Clock) -> None:
     ages = ages_of(1)
     assert ages.stamp(carrying("e")) is None
     ages.came(2, carrying("e"), None)
-    ages.came(99, carrying("e"), Age(1.0, 1.0))  # over a link that was not measured
-    ages.came(2, Retract(("e",)), Age(1.0, 1.0))
-    for wrong in (Age(-1.0, 0.0), Age(float("nan"), 0.0), Age(1.0, 2.0), Age(float("inf"), 1.0), Age(1.0, -1.0)):
+    ages.came(99, carrying("e"), Age(1.0, 1.0, clock.now_ms))  # over a link that was not measured
+    ages.came(2, Retract(("e",)), Age(1.0, 1.0, clock.now_ms))
+    nan, inf, sent_ms = float("nan"), float("inf"), clock.now_ms
+    unstamped = [Age(1.0, 1.0, nan), Age(1.0, 1.0, inf)]
+    wrong_ages = [Age(*wrong, sent_ms) for wrong in ((-1.0, 0.0), (nan, 0.0), (1.0, 2.0), (inf, 1.0), (1.0, -1.0))]
+    for wrong in unstamped + wrong_ages:
         ages.came(2, carrying("e"), wrong)
     assert ages.of("e", 0.0) is None
     ages.begin("e")

@@ -12,7 +12,7 @@ import pytest
 import siftcast
 from siftcast.model import SubscriptionError
 from siftcast.overlays.contract import ExpectDelay
-from siftcast.runtimes.live.client.bounds import Bound, SlowestHop
+from siftcast.runtimes.live.client.bounds import Bound, SlowestHop, Wishes
 from siftcast.runtimes.live.client.bus import Bus
 from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
 from siftcast.runtimes.live.errors import Forbidden, Refused
@@ -79,7 +79,7 @@ async def test_every_scheme_says_whether_a_bound_is_kept_and_which_hop_was_slowe
             assert (loose.bound and loose.bound.state) == "unmeasured"
             await measured(network)
             event = await aged(publisher, loose)
-            assert (event.age_ms or 0.0) > FAST_MS + SLOW_MS
+            assert (event.age_ms or 0.0) > 0.9 * (FAST_MS + SLOW_MS)  # timers may ring early
             assert (event.late_ms, event.is_late) == (0.0, False)
             tight = await bus.subscribe("x >= 0", delay_ms_max=FAST_MS, on_bound=told.append).ready()
             late = await aged(publisher, tight)
@@ -92,7 +92,7 @@ async def test_every_scheme_says_whether_a_bound_is_kept_and_which_hop_was_slowe
             hop = loose.bound.slowest_hop
             assert hop is not None
             assert (hop.source, hop.target) == ("n1", "n2")
-            assert hop.delay_ms > SLOW_MS
+            assert hop.delay_ms > 0.9 * SLOW_MS
             assert (told[0].state, told[0].in_time, told[0].delay_ms_max) == ("missed", 0, FAST_MS)
             rows = (await bus.describe())["subscriptions"]
             assert [row["delay_ms_max"] for row in rows] == [NEVER_MS, FAST_MS]
@@ -128,7 +128,7 @@ async def test_a_link_that_is_slow_one_way_only_is_taken_for_the_mean_of_both(tm
                 stream = await bus.subscribe("x >= 0", delay_ms_max=NEVER_MS).ready()
                 await measured(network)
                 event = await aged(publisher, stream)
-                assert (event.age_ms or 0.0) >= SLOW_MS
+                assert (event.age_ms or 0.0) >= 0.9 * SLOW_MS
 
 
 @on_loop
@@ -302,3 +302,28 @@ def test_a_bound_is_told_in_words() -> None:
     told = str(Bound(50.0, state="missed", counted=100, in_time=87, slowest_hop=hop))
     assert told == ("bound, 50 ms: missed; 87.0% of the last 100 events in time; slowest hop a → the subscriber, 44 ms")
     assert "expected within 45 ms" in str(Bound(50.0, state="met", reach_ms=45.0))
+
+
+def test_a_callback_that_would_have_to_be_awaited_is_refused() -> None:
+    async def later(_: Bound) -> None: ...
+
+    with pytest.raises(SubscriptionError, match="not awaited"):
+        Wishes(50.0, None, later).check(may_be_kept=False)
+
+
+@on_loop
+async def test_a_kept_bound_is_no_tighter_than_its_principal_may_ask_for_by_now(tmp_path: Path) -> None:
+    token = new_token()
+    principal = f"""data = "{tmp_path / "data"}"
+[[principal]]
+name = "desk"
+token_hash = "{hash_token(token)}"
+publish = "TRUE"
+subscribe = "TRUE"
+"""
+    for least, expected in (("", 5.0), ("delay_ms_min = 50\n", 50.0)):
+        async with running(principal + least, tmp_path) as node, siftcast.connect(url_of(node), token=token) as bus:
+            wanted = {} if least else {"delay_ms_max": 5.0}
+            stream = await bus.subscribe("x >= 0", durable="d", **wanted).ready()
+            assert (stream.bound and stream.bound.delay_ms_max) == expected
+            stream.close()

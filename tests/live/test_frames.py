@@ -80,7 +80,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
     samples += [
         node_frames.PeerMessage(raw, introduced),
         node_frames.Invitation(VERSION, "net", "digest", "gossip", {"a": 1}, None, True, 33, "seed", 5_000.0),
-        node_frames.PeerMessage(raw, (), node_frames.Age(12.0, 3.0, 8.0, 37, 38)),
+        node_frames.PeerMessage(raw, (), node_frames.Age(12.0, 3.0, 99.0, 8.0, 37, 38)),
         node_frames.AgesWanted(39, 40, 20_000.0),
         node_frames.Farewell(),
         node_frames.Forgotten((35, 36)),
@@ -104,7 +104,7 @@ class MessageOfVersion3(msgspec.Struct, array_like=True, tag=17):
 
 def test_version_3_reads_a_message_that_says_how_old_its_event_is() -> None:
     raw, introduced = msgspec.Raw(encode_event(EVENT)), (node_frames.Introduction(1, "a", "b", 2),)
-    aged = node_frames.PeerMessage(raw, introduced, node_frames.Age(5.0, 1.0))
+    aged = node_frames.PeerMessage(raw, introduced, node_frames.Age(5.0, 1.0, 99.0))
     body = frames.encode_body(aged)
     old = msgspec.msgpack.decode(body, type=MessageOfVersion3)
     assert (bytes(old.message), old.introductions) == (bytes(raw), introduced)

@@ -9,12 +9,22 @@ from siftcast.overlays.tables import matcher_tables
 from siftcast.overlays.trace import Trace
 from siftcast.runtimes.sim import Faults, Simulation, UniformNetwork
 from siftcast.space.dz import DzSpace
+from siftcast.underlay import MeasuredUnderlay
 
 SCHEMA = Schema([Attribute("x", "int", (0, 63), 1), Attribute("y", "int", (0, 63), 1)])
 TABLES = matcher_tables("brute_force")
 QUICK = {"round_ms": 200.0, "request_ms": 60.0, "grace_ms": 400.0, "forget_ms": 1_000.0}
 """Five times as fast as the defaults, so that tests need not simulate minutes."""
 HOP_MS = 10.0
+
+
+def plane(nodes, seed, *, near_ms=1.0, far_ms=14.0):
+    """Nodes in a square, as far from each other as they lie apart."""
+    drawn = random.Random(seed)
+    points = [complex(drawn.random(), drawn.random()) for _ in range(nodes)]
+    return MeasuredUnderlay(
+        [[0.0 if one == other else near_ms + far_ms * abs(one - other) for other in points] for one in points]
+    )
 
 
 class QosNetwork:
@@ -25,12 +35,13 @@ class QosNetwork:
         self.held = {}
         self.published = 0
         self.publishers = publishers
+        self.underlay = UniformNetwork(HOP_MS) if underlay is None else underlay
         space = DzSpace.of(SCHEMA)
         chosen = QosSettings(**{**QUICK, **settings})
         self.simulation = Simulation(
             range(nodes),
             lambda node: Qos(node, space, TABLES, chosen),
-            UniformNetwork(HOP_MS) if underlay is None else underlay,
+            self.underlay,
             seed=seed,
             faults=faults if faults is not None else Faults(detect_ms=50.0),
             trace=Trace(messages=True),
@@ -50,6 +61,10 @@ class QosNetwork:
     @property
     def places(self):
         return [place for node in self.simulation.protocols.values() for place in node.places.values()]
+
+    def delay_ms(self, one, other):
+        """How long a message takes between two nodes."""
+        return 0.0 if one == other else self.underlay.latency_ms(one, other)
 
     def place(self, node):
         """The only place of a node."""
@@ -90,6 +105,10 @@ class QosNetwork:
         for node in nodes:
             self.simulation.crash(node, at_ms=self.now)
         self.held = {id: held for id, held in self.held.items() if held[0] not in nodes}
+
+    def links(self):
+        """Who gets events from whom."""
+        return {(place.id, peer) for place in self.places for peer, link in place.parents.links.items() if link.granted}
 
     def leave(self, *nodes):
         for node in nodes:

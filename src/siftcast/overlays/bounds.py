@@ -3,12 +3,13 @@
     unmeasured   no event has come yet whose age is known, and no scheme has said what is to be expected
     met          at least SHARE_MIN of the last WINDOW events came within `delay_ms_max`
     missed       they did not
-    impossible   the delay to a publisher itself exceeds the bound, so that no overlay could keep it
+    impossible   they did not, or none has come yet, and the delay to a publisher itself exceeds the bound
 
 The age of an event counts from when its publisher's node took it until the subscriber has it: all links on the way, and
 how long it stayed at each node. What is measured goes before what a scheme expects (`ExpectDelay`); the expectation
-decides where nothing was measured yet, and it alone knows what is impossible. Where fewer than WINDOW events have come,
-those there are count: after ten, one late event is too many. When the bound changes, the same events are judged again.
+decides where nothing was measured yet, and it alone knows what is impossible: unless a way over others is shorter than
+the line to the publisher itself, as measured or expected. Where fewer than WINDOW events have come, those there are
+count: after ten, one late event is too many. When the bound changes, the same events are judged again.
 
 With its age, an event brings the hop that took it longest: from one node to the next, with the time that it stayed at
 the first. The hop shown is the one that was slowest for most events; for most of the late ones, if there are any.
@@ -208,10 +209,13 @@ class BoundWatch:
         return True
 
     def _found(self) -> State:
-        if self._direct_ms is not None and self._direct_ms > self.bound_ms:
+        if len(self._recent) and self._late * _LATE_MAX_IN <= len(self._recent):
+            return "met"
+        is_nearer = self._reach_ms is not None and self._reach_ms <= self.bound_ms  # over others than the publisher
+        if self._direct_ms is not None and self._direct_ms > self.bound_ms and not is_nearer:
             return "impossible"
         if len(self._recent):
-            return "missed" if self._late * _LATE_MAX_IN > len(self._recent) else "met"
+            return "missed"
         if self._reach_ms is None or isinf(self._reach_ms):  # links are still being looked for
             return "unmeasured"
         return "met" if self._reach_ms <= self.bound_ms else "missed"

@@ -7,7 +7,7 @@ which attributes have a domain that can be divided.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from siftcast.overlays.contract import NodeId
@@ -19,28 +19,10 @@ from siftcast.space.dz import DzSpace
 
 
 @dataclass(frozen=True, slots=True)
-class QosOptions:
-    """How the content is divided (`attributes` by commas, all by default), and what nodes are told."""
+class QosOptions(QosSettings):
+    """What nodes are told, and how the content is divided (`attributes` by commas, all by default)."""
 
     attributes: str = ""
-    degree: int = 8
-    theta: int = 16
-    pieces: int = 64
-    view: int = 64
-    round_ms: float = 1_000.0
-    request_ms: float = 500.0
-    grace_ms: float = 3_000.0
-    linger_ms: float = 5_000.0
-    forget_ms: float = 15_000.0
-
-    def __post_init__(self) -> None:
-        self.settings()
-
-    def settings(self) -> QosSettings:
-        """What each node is made with."""
-        fields = asdict(self)
-        del fields["attributes"]
-        return QosSettings(**fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +61,7 @@ class QosScheme(Scheme[QosOptions, Division]):
         return Division(plan.space, renamed)
 
     def nodes(self, plan: Division, options: QosOptions, tables: TableFactory) -> Factory:
-        settings = options.settings()
-        return lambda node: Qos(node, plan.space, tables, settings)
+        return lambda node: Qos(node, plan.space, tables, options)
 
     def contacts(self, plan: Division, node: NodeId) -> tuple[NodeId, ...]:
         return plan.contacts[node]

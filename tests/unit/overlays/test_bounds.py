@@ -50,13 +50,16 @@ def test_what_a_scheme_expects_counts_until_something_is_measured() -> None:
     assert (standing.state, standing.since_ms, standing.reach_ms, standing.direct_ms) == ("missed", 4.0, 30.0, 20.0)
 
 
-def test_no_overlay_can_be_faster_than_the_way_itself_whatever_was_measured() -> None:
-    watch = filled([10.0] * 5)
+def test_a_bound_below_the_way_itself_is_impossible_unless_events_come_in_time_all_the_same() -> None:
+    watch = filled([60.0] * 5)
     assert watch.expect(70.0, 51.0, 6.0)
     assert watch.standing.state == "impossible"
-    assert not watch.note(10.0, None, 7.0)
-    assert watch.expect(70.0, 49.0, 8.0)
-    assert watch.standing.state == "met"
+    assert watch.expect(70.0, 49.0, 7.0)
+    assert watch.standing.state == "missed"
+    assert not watch.expect(40.0, 51.0, 8.0)  # over others it is nearer, and what has come late still counts
+    soon = filled([10.0] * 5)
+    assert not soon.expect(70.0, 51.0, 6.0)
+    assert soon.standing.state == "met"
 
 
 def test_another_bound_judges_the_same_events_anew() -> None:

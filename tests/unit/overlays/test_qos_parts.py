@@ -1,13 +1,16 @@
 """The parts of the QoS overlay: messages on a wire, the order, pieces of regions, children, and what is remembered."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from siftcast.model import Event
 from siftcast.overlays.protocols.qos import Qos
-from siftcast.overlays.protocols.qos.bounds import Bound
 from siftcast.overlays.protocols.qos.children import Children
+from siftcast.overlays.protocols.qos.claims import Bound
 from siftcast.overlays.protocols.qos.messages import (
     Advert,
     Connect,
@@ -20,9 +23,9 @@ from siftcast.overlays.protocols.qos.messages import (
 )
 from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import rank, rank_with
+from siftcast.overlays.protocols.qos.order import has_place, landing, rank
 from siftcast.overlays.protocols.qos.recent import Recent
-from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse
+from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse, coarse_union
 from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.schemes import SchemeError, scheme
 from siftcast.space.dz import Dz, DzSet
@@ -30,22 +33,32 @@ from siftcast.space.dz import Dz, DzSet
 INF = float("inf")
 NODE = 2**63 - 1
 WIDE = DzSet(["0*1", "1" * 60 + "***0*1" + "0" * 62, "00"])
-PROFILE = Profile((NODE, 3), WIDE, INF, 12.5, 4)
+LAST = (4.5, False, -0.5, INF, (NODE, 2))
+PROFILE = Profile((NODE, 3), WIDE, 0.5, INF, 7.5, False, 12.5, 3, LAST, 2, 100.0)
 MESSAGES = [
     Connect(1, PROFILE, WIDE, 5, True),
-    Status(1, (NODE, 0), (), WIDE, True, frozenset(), 1.5, 7, 8),
-    Status(1, (NODE, 2), (PROFILE,), WIDE, False, frozenset({(NODE, 1), (2, 1)}), INF, 7, 8),
-    Hint(1, (NODE, 1), (PROFILE,), (PROFILE,), 3, 4),
+    Status(1, (NODE, 0), (), WIDE, NOTHING, frozenset(), 1.5, 0, None, 7, 8),
+    Status(1, (NODE, 2), (PROFILE,), WIDE, WIDE, frozenset({(NODE, 1), (2, 1)}), INF, 2, LAST, 7, 8),
+    Hint(1, (NODE, 1), (PROFILE,), LAST, (PROFILE,), 3, 4),
     Release(0, (NODE, 1), 9),
-    News((Advert(NODE, NOTHING, 9),), (PROFILE,), True),
+    News((Advert(NODE, NOTHING, 9, LAST),), (PROFILE,), True, ((3, 2.5),)),
     Forward((1, 2), Event({"a": 1}, id="x"), DzSet(["01"]), 3.5),
 ]
 places = st.text("01*", max_size=6)
 sets = st.lists(places, max_size=5).map(DzSet)
 
 
-def _profile(number, *wanted, bound_ms=INF, room=1):
-    return Profile((number, 1), DzSet(wanted), bound_ms, 0.0, room)
+def _profile(number, *wanted, bound_ms=INF, claim_ms=INF, is_open=True, depth=1, last=None, room_below=0):
+    region = DzSet(wanted)
+    own = float(region.volume)
+    return Profile((number, 1), region, own, bound_ms, claim_ms, is_open, 0.0, depth, last, room_below, INF)
+
+
+def _with_children(degree, *profiles):
+    children = Children(degree, grace_ms=100.0)
+    for each in profiles:
+        children.put(Connect(0, each, each.wanted, 1), each.wanted, 0.0)
+    return children
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda each: type(each).__name__)
@@ -91,31 +104,56 @@ def test_coarse_regions_enclose_and_are_few(region, pieces):
     assert len(region) > pieces or found is region
 
 
-@given(st.lists(st.tuples(sets, st.sampled_from([5.0, INF])), min_size=2, max_size=6))
-def test_whoever_wants_less_never_stands_before_whoever_covers_it(drawn):
-    profiles = [Profile((number, 1), wanted, bound, 0.0, 1) for number, (wanted, bound) in enumerate(drawn)]
-    ranks = [rank(each) for each in profiles]
-    assert len(set(ranks)) == len(ranks), "one order of all"
-    for one in profiles:
-        for other in profiles:
-            if one.wanted.covers(other.wanted) and one.wanted.volume > other.wanted.volume:
-                assert rank(one) < rank(other)
-            assert rank_with(one, other.wanted) <= rank(one)
+@given(st.lists(sets, min_size=1, max_size=4), st.integers(1, 4))
+def test_a_coarse_union_encloses_all_and_is_one_of_few(regions, pieces):
+    found = coarse_union(regions, pieces)
+    assert all(found.covers(each) for each in regions)
+    assert len(found) <= pieces
 
 
-def test_of_too_many_children_the_last_that_another_covers_goes_else_the_last():
-    children = Children(2, grace_ms=100.0)
-    for number, wanted in ((1, "0"), (2, "10"), (3, "010")):
-        profile = _profile(number, wanted)
-        children.put(Connect(0, profile, profile.wanted, 1), profile.wanted, 0.0)
-    assert children.surplus() == (3, 1), "0 covers it"
-    children.forget((3, 1))
-    profile = _profile(4, "11")
-    children.put(Connect(0, profile, profile.wanted, 1), profile.wanted, 0.0)
-    assert children.surplus() == (4, 1), "nobody covers it, and of equals the later number is last"
-    others, adopters = children.hints_for(profile, profile.wanted)
-    assert others == ()
-    assert [each.peer[0] for each in adopters] == [1, 2], "both would widen by a quarter"
+def test_claims_come_first_then_those_without_limit_then_the_wide_then_the_hasty():
+    urgent, later = _profile(9, "0000", claim_ms=5.0), _profile(8, "0", claim_ms=6.0)
+    wide, hasty, patient = _profile(7, "0"), _profile(6, "00", bound_ms=5.0), _profile(5, "00")
+    limited = _profile(1, "0", is_open=False)
+    drawn = [limited, patient, hasty, wide, later, urgent]
+    assert sorted(drawn, key=rank) == [urgent, later, wide, hasty, patient, limited]
+
+
+def test_nobody_moves_in_the_order_by_what_it_takes_on():
+    one = _profile(1, "00")
+    assert rank(structs.replace(one, wanted=DzSet(["0"]))) == rank(one)
+
+
+def test_a_peer_lands_where_there_is_room_or_where_somebody_goes_for_it():
+    last = rank(_profile(5, "000"))
+    full = _profile(1, "0", depth=2, last=last, room_below=3)
+    assert has_place(last, rank(_profile(2, "00")))
+    assert landing(full, rank(_profile(2, "00"))) == 2
+    assert landing(full, rank(_profile(6, "000"))) == 5
+    assert landing(_profile(1, "0", depth=2), rank(_profile(6, "000"))) == 2
+
+
+def test_of_too_many_children_the_last_in_the_order_goes_and_hears_of_those_that_stay():
+    one, two, three = _profile(1, "0"), _profile(2, "10"), _profile(3, "010")
+    children = _with_children(2, one, two, three)
+    assert children.surplus() == (3, 1)
+    children.dismiss((3, 1), 0.0)
+    assert [each.peer[0] for each in children.hints_for(three, three.wanted)] == [1, 2], "0 covers it, 10 does not"
+    assert children.hints_for(three, NOTHING), "who wants nothing hears of them as well"
+    assert children.last == rank(two)
+    assert children.room_below == 1, "below both there is room"
+    claimed = _profile(4, "1111", claim_ms=1.0)
+    children.put(Connect(0, claimed, claimed.wanted, 1), claimed.wanted, 0.0)
+    assert children.surplus() == (2, 1), "a claim stands before what is wide"
+
+
+def test_who_insists_is_served_beyond_the_degree():
+    one, two = _profile(1, "0"), _profile(2, "10")
+    children = _with_children(2, one, two)
+    narrow = _profile(3, "111")
+    children.put(Connect(0, narrow, narrow.wanted, 1, True), narrow.wanted, 0.0)
+    assert children.surplus() is None
+    assert len(children.staying) == 3
 
 
 def test_a_child_that_was_sent_away_is_served_for_a_while_and_one_that_is_silent_is_forgotten():
@@ -162,15 +200,40 @@ def test_a_publisher_that_is_silent_is_forgotten_and_old_word_of_it_does_not_bri
 
 
 def test_a_bound_is_kept_missed_or_impossible():
-    bound = Bound(20.0)
+    bound = Bound(20.0, 1_000.0)
     bound.check(15.0, 5.0, 1.0)
     assert (bound.missed_since_ms, bound.is_impossible) == (None, False)
     bound.check(25.0, 5.0, 2.0)
+    assert bound.is_worth_trying
     bound.check(26.0, 21.0, 3.0)
-    assert (bound.missed_since_ms, bound.is_impossible) == (2.0, True)
+    assert (bound.missed_since_ms, bound.is_impossible, bound.is_worth_trying) == (2.0, True, False)
     bound.check(20.0, 5.0, 4.0)
     assert (bound.missed_since_ms, bound.is_impossible) == (None, False)
-    assert not Bound(INF).is_finite
+    assert not Bound(INF, 1_000.0).is_finite
+
+
+def test_a_claim_is_made_after_a_while_kept_while_it_helps_and_made_more_rarely_each_time_it_does_not():
+    bound = Bound(20.0, 1_000.0)
+    bound.check(25.0, 5.04, 0.0)
+    assert bound.claimable(5.04, 1_000.0) is None, "not at once"
+    assert bound.claimable(5.04, 2_000.0) == 15.0, "what is left over, in tenths"
+    bound.claim(15.0, 2_000.0)
+    bound.check(19.0, 6.0, 3_000.0)
+    bound.check(19.0, 6.0, 90_000.0)
+    assert bound.claim_ms == 15.0, "it helps, and is what it was"
+    waits = []
+    for _ in range(4):
+        lost_ms = now = 100_000.0 + sum(waits)
+        bound.claim(15.0, now)
+        while bound.claim_ms < INF:
+            bound.check(25.0, 5.0, now)
+            now += 1_000.0
+        while bound.claimable(5.0, now) is None:
+            now += 1_000.0
+        waits.append(now - lost_ms)
+    assert all(later > earlier + 15_000.0 for earlier, later in pairwise(waits))
+    bound.check(25.0, 21.0, now)
+    assert bound.claimable(21.0, now + 1e9) is None, "nothing helps against distance"
 
 
 @pytest.mark.parametrize(

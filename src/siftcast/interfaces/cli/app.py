@@ -32,6 +32,7 @@ from siftcast.interfaces.cli.reproduce_command import reproduce
 from siftcast.interfaces.cli.schemes_command import schemes
 from siftcast.interfaces.cli.serve_command import serve
 from siftcast.interfaces.cli.simulate_command import simulate
+from siftcast.interfaces.cli.slow_line_command import slow_line
 from siftcast.interfaces.cli.spark_cluster import cluster
 from siftcast.interfaces.cli.spark_match import match as spark_match
 from siftcast.interfaces.cli.spark_planning import partition, statistics
@@ -59,7 +60,7 @@ app = App(
 )
 for command in (
     match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, members, leave, forget, schemes,
-    simulate, reproduce, demo,
+    simulate, reproduce, slow_line, demo,
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)

@@ -8,4 +8,5 @@ reach.py            a dry run; event_trace.py where an event went: what nodes ar
 errors.py           what can go wrong; logs.py
 in_process.py       a bus in memory, for tests of those who use Siftcast
 local_network.py    a whole network on one machine
+slow_line.py        a line between two addresses that takes its time
 """

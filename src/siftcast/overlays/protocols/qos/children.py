@@ -1,11 +1,8 @@
 """Those whom a peer passes events on to, at most `degree` of them, and who has to go when there are more.
 
-    covered by a child that comes before it   it can go below that child; the last such one goes
-    nobody is                                 the last of all goes, and children are named that would cover it if they
-                                              wanted a little more: the one that would have to widen least first
-
-A child that is sent away is still served for a while (`grace_ms`), so that it misses nothing until it has found a place
-elsewhere. Children that are not heard of are forgotten.
+The last in the order of all goes. A child that is sent away is told of others that would take it, and is still served
+for a while (`grace_ms`), so that it misses nothing until it has found a place elsewhere. Children that are not heard of
+are forgotten.
 """
 
 from __future__ import annotations
@@ -14,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from siftcast.overlays.contract import NodeId
-from siftcast.overlays.protocols.qos.messages import Connect, PeerId, Profile
-from siftcast.overlays.protocols.qos.order import nearness, rank, rank_with
+from siftcast.overlays.protocols.qos.messages import Connect, PeerId, Profile, Rank
+from siftcast.overlays.protocols.qos.order import landing, rank, scatter
 from siftcast.space.dz import DzSet
 
 _OTHERS_MAX = 4
-_ADOPTERS_MAX = 3
-Told = tuple[bool, frozenset[PeerId], float]
+_QUARTERS = 4
+Told = tuple[DzSet, frozenset[PeerId], float, int]
 
 
 @dataclass(slots=True)
@@ -28,6 +25,7 @@ class Child:
     """A link to a child."""
 
     profile: Profile
+    rank: Rank
     region: DzSet
     number: int
     heard_ms: float
@@ -36,6 +34,8 @@ class Child:
     told: Told | None = None
     was_lost: bool = False
     """Whether it could not be reached since it last spoke, and so may have missed something."""
+    insists: bool = False
+    """Whether it is served beyond the degree."""
 
 
 class Children:
@@ -52,9 +52,32 @@ class Children:
         return len(self.links)
 
     @property
-    def room(self) -> int:
-        """How many more it can have."""
-        return max(0, self._degree - sum(child.until_ms is None for child in self.links.values()))
+    def staying(self) -> list[Child]:
+        """Those that were not sent away."""
+        return [child for child in self.links.values() if child.until_ms is None]
+
+    @property
+    def _counted(self) -> list[Child]:
+        return [child for child in self.links.values() if child.until_ms is None and not child.insists]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another child can come without one that has to go."""
+        return len(self._counted) < self._degree
+
+    @property
+    def last(self) -> Rank | None:
+        """Who would have to go if another came; None, if there is room."""
+        counted = self._counted
+        return max(child.rank for child in counted) if len(counted) >= self._degree else None
+
+    @property
+    def room_below(self) -> int:
+        """How many levels lower there is room."""
+        counted = self._counted
+        if len(counted) < self._degree:
+            return 0
+        return 1 + min(child.profile.room_below for child in counted)
 
     @property
     def regions(self) -> Iterable[DzSet]:
@@ -63,26 +86,24 @@ class Children:
 
     def put(self, connect: Connect, region: DzSet, now: float) -> DzSet:
         """Takes a child in, or what it wants now; returns what it did not get before."""
+        place = rank(connect.child)
         child = self.links.get(connect.child.peer)
         if child is None:
-            self.links[connect.child.peer] = Child(connect.child, region, connect.number, now)
+            child = Child(connect.child, place, region, connect.number, now, insists=connect.insists)
+            self.links[connect.child.peer] = child
             return region
         fresh = region if child.was_lost else region - child.region
-        child.was_lost = False
-        child.profile, child.region, child.number, child.heard_ms = connect.child, region, connect.number, now
+        child.was_lost, child.insists = False, connect.insists
+        child.profile, child.rank, child.region = connect.child, place, region
+        child.number, child.heard_ms = connect.number, now
         return fresh
 
     def surplus(self) -> PeerId | None:
         """Who has to go, if there are too many."""
-        staying = [(peer, child) for peer, child in self.links.items() if child.until_ms is None]
-        if len(staying) <= self._degree:
+        counted = self._counted
+        if len(counted) <= self._degree:
             return None
-        ordered = sorted(staying, key=lambda item: rank(item[1].profile))
-        for place in range(len(ordered) - 1, 0, -1):
-            peer, child = ordered[place]
-            if any(before.profile.wanted.covers(child.region) for _, before in ordered[:place]):
-                return peer
-        return ordered[-1][0]
+        return max(counted, key=lambda child: child.rank).profile.peer
 
     def dismiss(self, peer: PeerId, now: float, until_ms: float | None = None) -> None:
         """Sends a child away; it is served for a while, or until a time that was set before."""
@@ -112,20 +133,15 @@ class Children:
             if (child.until_ms is not None and now >= child.until_ms) or now - child.heard_ms > forget_ms:
                 del self.links[peer]
 
-    def hints_for(self, profile: Profile, region: DzSet) -> tuple[tuple[Profile, ...], tuple[Profile, ...]]:
-        """Children that could pass a region on to a peer, and those that could if they wanted more."""
+    def hints_for(self, profile: Profile, region: DzSet) -> tuple[Profile, ...]:
+        """Children that could pass a region on to a peer: those that want most of it, where there is room soonest."""
         own_rank = rank(profile)
-        staying = [
-            child.profile for peer, child in self.links.items() if child.until_ms is None and peer != profile.peer
-        ]
-        before = [each for each in staying if rank(each) < own_rank and each.wanted.overlaps(region)]
-        before.sort(key=lambda each: (not each.wanted.covers(region), nearness(profile.peer, each), rank(each)))
-        if before and before[0].wanted.covers(region):
-            return tuple(before[:_OTHERS_MAX]), ()
         priced = []
-        for each in staying:
-            wider = rank_with(each, region)
-            if wider < own_rank:
-                priced.append((not each.room, -wider[0] - each.wanted.volume, wider, each))
-        priced.sort(key=lambda item: item[:3])
-        return tuple(before[:_OTHERS_MAX]), tuple(each for *_, each in priced[:_ADOPTERS_MAX])
+        for child in self.staying:
+            each = child.profile
+            if child.rank < own_rank and each.peer != profile.peer:
+                lacking = sum(not each.wanted.covers(piece) for piece in region)
+                place = landing(each, own_rank), scatter(profile.peer, each.peer)
+                priced.append((not each.is_open, _QUARTERS * lacking // max(1, len(region)), *place, each))
+        priced.sort(key=lambda item: item[:4])
+        return tuple(each for *_, each in priced[:_OTHERS_MAX])

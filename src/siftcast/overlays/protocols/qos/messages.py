@@ -14,6 +14,8 @@ from siftcast.overlays.contract import Message, NodeId
 from siftcast.space.dz import DzSet
 
 PeerId = tuple[NodeId, int]
+Rank = tuple[float, bool, float, float, PeerId]
+"""Where a peer stands in the order of all; see `order.py`."""
 PUBLISHING = 0
 """The place of a node's publishers."""
 
@@ -27,19 +29,32 @@ class QosMessage(Message, frozen=True, gc=False):
 class Profile(QosMessage, frozen=True, gc=False):
     """A subscribing peer as others see it.
 
-    What it wants and its bound say where it stands; how late it gets its events (`reach_ms`, infinite while it lacks
-    some) and how many more children it can have (`room`) are for those that choose.
+    Where it stands: `own` is the volume of its own wishes, `claim_ms` its claim, and it is `open` if it passes on as
+    much as it is asked to. What it gets (`wanted`), how late (`reach_ms`, infinite while it lacks some) and over how
+    many links (`depth`). Whether it has a place for a child: `last` is the one that would have to go, if it is full,
+    `room_below` how many levels lower there is room, and `spare` the bytes per second that it may still take on.
     """
 
     peer: PeerId
     wanted: DzSet
+    own: float
     bound_ms: float
+    claim_ms: float
+    is_open: bool
     reach_ms: float
-    room: int
+    depth: int
+    last: Rank | None
+    room_below: int
+    spare: float
 
     def is_like(self, other: Profile) -> bool:
-        """Whether it stands where another does, and wants the same."""
-        return self.bound_ms == other.bound_ms and (self.wanted is other.wanted or self.wanted == other.wanted)
+        """Whether it stands where another does."""
+        return (self.own, self.bound_ms, self.claim_ms, self.is_open) == (
+            other.own,
+            other.bound_ms,
+            other.claim_ms,
+            other.is_open,
+        )
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
@@ -47,11 +62,15 @@ class Profile(QosMessage, frozen=True, gc=False):
 
 
 class Advert(QosMessage, frozen=True, gc=False):
-    """What a node publishes; nothing, once it has stopped. `beat` grows as long as the node lives."""
+    """What a node publishes; nothing, once it has stopped. `beat` grows as long as the node lives.
+
+    `last` is the child that would have to go if another came; None, if it has room.
+    """
 
     publisher: NodeId
     offered: DzSet
     beat: int
+    last: Rank | None = None
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
@@ -59,11 +78,15 @@ class Advert(QosMessage, frozen=True, gc=False):
 
 
 class News(QosMessage, frozen=True, gc=False):
-    """Publishers and peers that the sender knows of; the same is wanted back if it `asks`."""
+    """Publishers and peers that the sender knows of; the same is wanted back if it `asks`.
+
+    `rates` are bytes per second that it receives in some cells (`rates.py`).
+    """
 
     adverts: tuple[Advert, ...]
     profiles: tuple[Profile, ...]
     asks: bool
+    rates: tuple[tuple[int, float], ...] = ()
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
@@ -73,47 +96,52 @@ class News(QosMessage, frozen=True, gc=False):
 class Connect(QosMessage, frozen=True, gc=False):
     """A peer wants the events of a region from now on, instead of what it wanted before.
 
-    With `adopt`, the receiver is asked to want the region itself, if it does not yet.
+    It `insists` where nobody has a place for it: a publisher then serves it beyond its degree. It is `modest` where it
+    is served already: nobody goes for it.
     """
 
     to: int
     child: Profile
     region: DzSet
     number: int
-    adopt: bool = False
+    insists: bool = False
+    is_modest: bool = False
 
 
 class Status(QosMessage, frozen=True, gc=False):
-    """A parent's word to a child: what it passes on, whether it gets that itself, and from how far away.
+    """A parent's word to a child: what it passes on, what of it it does not get itself yet, and from how far away.
 
     `above` are the peers through which it gets it; a child that finds itself there has come upon a circle. `profile` is
-    the parent's own; publishing places have none.
+    the parent's own; publishing places have none, and say who is their `last` child.
     """
 
     to: int
     parent: PeerId
     profile: tuple[Profile, ...]
     region: DzSet
-    is_served: bool
+    lacking: DzSet
     above: frozenset[PeerId]
     reach_ms: float
+    depth: int
+    last: Rank | None
     number: int
     stamp: int
 
 
 class Hint(QosMessage, frozen=True, gc=False):
-    """A parent has no place, or none any more: others may. Of the `adopters`, each would have to widen."""
+    """A parent has no place, or none any more: others may. It says of itself what a `Status` does."""
 
     to: int
     parent: PeerId
+    profile: tuple[Profile, ...]
+    last: Rank | None
     others: tuple[Profile, ...]
-    adopters: tuple[Profile, ...]
     number: int
     stamp: int
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:
-        return tuple(each.peer[0] for each in (*self.others, *self.adopters))
+        return tuple(each.peer[0] for each in self.others)
 
 
 class Release(QosMessage, frozen=True, gc=False):

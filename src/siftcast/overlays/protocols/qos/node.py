@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -60,12 +61,16 @@ from siftcast.overlays.protocols.qos.messages import (
     Hint,
     News,
     PeerId,
+    Profile,
     Release,
     Status,
 )
 from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.peer import PublishingPlace, SubscribingPlace
+from siftcast.overlays.protocols.qos.parent_link import Surroundings
+from siftcast.overlays.protocols.qos.peer import SubscribingPlace
+from siftcast.overlays.protocols.qos.place import PublishingPlace
+from siftcast.overlays.protocols.qos.rates import Rates
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
 from siftcast.overlays.tables import TableFactory
@@ -74,6 +79,8 @@ from siftcast.space.dz import DzSet, DzSpace
 _ROUND, _TURN = "qos/round", "qos/turn"
 _NEWS_TO = 4
 _SEEDS_ROUNDS, _TIDIED_ROUNDS = 8, 16
+_LINKED_ROUNDS = 4
+"""So often the news is for a parent: it must know the publishers that this node knows, or it does not pass them on."""
 _MEASURED_MAX = 8
 _NO_BOUND = float("inf")
 
@@ -92,6 +99,7 @@ class Qos(Protocol):
         self._view = RandomView(node, RandomViewOptions(exchange_ms=settings.round_ms), self._random)
         self._gazette = Gazette(node, settings, self._random)
         self._recent = Recent(settings.linger_ms)
+        self._rates = Rates(len(space.axes), space.length, settings.round_ms)
         self._publishing = PublishingPlace(node, settings, self)
         self._places: dict[int, SubscribingPlace] = {}
         self._place_of: dict[str, int] = {}
@@ -126,6 +134,17 @@ class Qos(Protocol):
         """Grows with every call, and over restarts."""
         self._number = max(self._number + 1, int(self._now + self._clock_ms))
         return self._number
+
+    def profile_of(self, peer: PeerId) -> Profile | None:
+        """Another peer, if it is known; one of this node is."""
+        if peer[0] != self._node:
+            return self._gazette.profile_of(peer)
+        place = self._places.get(peer[1])
+        return None if place is None else place.profile
+
+    def rate_of(self, region: DzSet, received: DzSet) -> float:
+        """Bytes per second in a region, if so much is received here."""
+        return self._rates.of(region, received, self._now)
 
     # -- what happens ----------------------------------------------------------------------------------------
 
@@ -212,12 +231,13 @@ class Qos(Protocol):
                     self._is_changed |= place.handle_connect(message, self._now)
                 else:
                     stamp = self.next_number()
-                    hint = Hint(message.child.peer[1], (self._node, to), (), (), message.number, stamp)
+                    hint = Hint(message.child.peer[1], (self._node, to), (), None, (), message.number, stamp)
                     self.send(message.child.peer[0], hint)
             case Status():
                 self._take_status(message)
             case Hint():
-                for profile in (*message.others, *message.adopters):
+                self._hear_parent(message)
+                for profile in message.others:
                     self._gazette.add_profile(profile, self._now)
                 taker = self._places.get(message.to)
                 if taker is not None:
@@ -233,14 +253,21 @@ class Qos(Protocol):
                 self._effects += self._view.handle_message(sender, message)
 
     def _take_status(self, status: Status) -> None:
-        for profile in status.profile:
-            self._gazette.add_profile(profile, self._now)
+        self._hear_parent(status)
         place = self._places.get(status.to)
         if place is not None and status.parent in place.parents.links:
             self._is_changed |= place.parents.handle_status(status, self._now)
         else:
             child = (self._node, status.to)
             self.send(status.parent[0], Release(status.parent[1], child, self.next_number()))
+
+    def _hear_parent(self, message: Status | Hint) -> None:
+        """Notes what a parent says of itself."""
+        node, place = message.parent
+        if place == PUBLISHING:
+            self._gazette.note_last(node, message.last)
+        for profile in message.profile:
+            self._gazette.add_profile(profile, self._now)
 
     def _place(self, number: int) -> PublishingPlace | SubscribingPlace | None:
         return self._publishing if number == PUBLISHING else self._places.get(number)
@@ -259,7 +286,7 @@ class Qos(Protocol):
         if before is not None and before != number:
             self._places[before].remove(item.id)
         region = self._space.of_filter(item.filter, self._settings.theta)
-        self._places[number].put(item.id, item.filter, region, self._now)
+        self._places[number].put(item, region, self._now)
         self._place_of[item.id] = number
 
     def _unsubscribe(self, id: str) -> None:
@@ -273,7 +300,7 @@ class Qos(Protocol):
         for region in self._adverts.values():
             offered |= region
         self._publishing.offered = offered = coarse(offered, self._settings.pieces)
-        advert = Advert(self._node, offered, self.next_number())
+        advert = Advert(self._node, offered, self.next_number(), self._publishing.children.last)
         if self._gazette.add_advert(advert, self._now):
             self._spread([advert], None)
         self._is_changed = True
@@ -284,12 +311,16 @@ class Qos(Protocol):
         fresh = [advert for advert in news.adverts if self._gazette.add_advert(advert, self._now)]
         for profile in news.profiles:
             self._gazette.add_profile(profile, self._now)
+        self._rates.hear(news.rates, self._now)
         self._view.add(sender)
         if news.asks:
-            self.send(sender, self._gazette.news(self._profiles(), asks=False))
+            self.send(sender, self._news(asks=False))
         if fresh:
             self._spread(fresh, sender)
             self._is_changed = True
+
+    def _news(self, *, asks: bool) -> News:
+        return self._gazette.news(self._profiles(), self._rates.report(self._random, self._now), asks=asks)
 
     def _spread(self, adverts: list[Advert], sender: NodeId | None) -> None:
         """Passes adverts on that are new here: to those it is linked with, and some others."""
@@ -300,7 +331,7 @@ class Qos(Protocol):
         if others:
             self._effects.append(SendMessage(News(tuple(adverts), (), False), others))
 
-    def _profiles(self) -> list[Any]:
+    def _profiles(self) -> list[Profile]:
         return [place.profile for place in self._places.values() if not place.is_empty]
 
     # -- turns -------------------------------------------------------------------------------------------------
@@ -317,12 +348,15 @@ class Qos(Protocol):
     def _round(self) -> None:
         self._effects.append(SetTimer(_ROUND, self._settings.round_ms))
         self._recent.expire(self._now)
+        self._rates.expire(self._now)
         self._gazette.expire(self._now)
         self._publishing.children.expire(self._now, self._settings.forget_ms)
         mine = self._publishing.offered
         if mine:
-            self._gazette.add_advert(Advert(self._node, mine, self.next_number()), self._now)
+            last = self._publishing.children.last
+            self._gazette.add_advert(Advert(self._node, mine, self.next_number(), last), self._now)
         for place in self._places.values():
+            place.weigh(self._now)
             place.parents.refresh(place.profile, self._now)
         parents = sorted(self._parent_nodes())
         if parents:  # delays change, and one is measured again each round
@@ -331,11 +365,13 @@ class Qos(Protocol):
         self._rounds += 1
         if self._rounds % _TIDIED_ROUNDS == 0:
             self._forget_strangers()
-        others = self._view.sample(1)
+        others = (
+            [self._random.choice(parents)] if parents and self._rounds % _LINKED_ROUNDS == 0 else self._view.sample(1)
+        )
         if not others or self._rounds % _SEEDS_ROUNDS == 0:
             others = [*others, *self._seeds]
         for node in dict.fromkeys(others):
-            self.send(node, self._gazette.news(self._profiles(), asks=True))
+            self.send(node, self._news(asks=True))
         self._is_changed = True
 
     def _forget_strangers(self) -> None:
@@ -347,11 +383,13 @@ class Qos(Protocol):
 
     def _turn(self) -> None:
         """Has every place look after its links."""
-        profiles = [each for each in self._gazette.profiles if each.peer[0] not in self._lost]
-        own = self._profiles()
         for number, place in tuple(self._places.items()):
-            known = [*profiles, *(each for each in own if each.peer != place.id)]
-            place.turn(self._gazette.offered, known, self._delays, self._now)
+            known = partial(self._known, place.id)
+            around = Surroundings(known, self._delays, self._gazette.lasts, self._now, self._settings.request_ms)
+            place.turn(self._gazette.offered, around)
+            expected = place.expectation(self._delays)
+            if expected is not None:
+                self._effects.append(expected)
             if place.is_empty and place.end(self._now):
                 del self._places[number]
         self._watch()
@@ -360,6 +398,11 @@ class Qos(Protocol):
             self._effects.append(SetTimer(_TURN, self._settings.request_ms))
         if self._leaving and not self._places and not self._publishing.children.links:
             self._effects.append(Leave())
+
+    def _known(self, asking: PeerId) -> list[Profile]:
+        """The peers that one of this node may ask."""
+        others = [each for each in self._gazette.profiles if each.peer[0] not in self._lost]
+        return [*others, *(each for each in self._profiles() if each.peer != asking)]
 
     def _all_places(self) -> list[PublishingPlace | SubscribingPlace]:
         return [self._publishing, *self._places.values()]
@@ -371,9 +414,8 @@ class Qos(Protocol):
         linked = self._parent_nodes()
         unmeasured = linked - self._measured
         if any(place.bound.is_finite for place in self._places.values()):
-            publishers = set(self._gazette.offered)
-            maybe = [each.peer[0] for each in self._gazette.profiles]
-            unmeasured |= {node for node in (*publishers, *maybe[-_MEASURED_MAX:]) if node not in self._measured}
+            maybe = (*self._gazette.offered, *self._gazette.youngest(_MEASURED_MAX))
+            unmeasured |= {node for node in maybe if node not in self._measured}
         for node in sorted(unmeasured - {self._node}):
             self._measured.add(node)
             self._effects.append(MeasureDelay(node))
@@ -413,7 +455,7 @@ class Qos(Protocol):
                 return
             self._adverts[""] = EVERYTHING
             self._advertise()
-        kept = self._recent.put(event, point, 0.0, self._now)
+        kept = self._keep(event, point, 0.0)
         kept.places.add(PUBLISHING)
         for peer, child in self._publishing.children.links.items():
             if child.region.covers(point):
@@ -423,9 +465,16 @@ class Qos(Protocol):
 
     def _take_forward(self, sender: NodeId, forward: Forward) -> None:
         elapsed = forward.elapsed_ms + self._delays.get(sender, 0.0)
-        kept = self._recent.put(forward.event, forward.point, elapsed, self._now)
+        kept = self._keep(forward.event, forward.point, elapsed)
         for number in forward.to:
             self._take(number, kept)
+
+    def _keep(self, event: Event, point: DzSet, elapsed_ms: float) -> Kept:
+        """Remembers an event, and counts it if it is new."""
+        kept = self._recent.put(event, point, elapsed_ms, self._now)
+        if not kept.places:
+            self._rates.count(event, point.items[0])
+        return kept
 
     def _take(self, number: int, kept: Kept) -> None:
         """Hands an event to a place, unless it has had it."""
@@ -489,6 +538,10 @@ class Qos(Protocol):
             "children": len(children),
             "publishing": tuple(sorted(self._gazette.offered)),
             "bounds_missed": sum(place.bound.missed_since_ms is not None for place in self._places.values()),
+            "bounds_claimed": sum(place.bound.claim_ms < _NO_BOUND for place in self._places.values()),
             "bounds_impossible": sum(place.bound.is_impossible for place in self._places.values()),
             "kept": len(self._recent),
+            "depth": max((place.parents.supply.depth for place in self._places.values()), default=0),
+            "taken_on_share": max((place.taken_on_share for place in self._places.values()), default=0.0),
+            "bandwidths_exceeded": sum(place.budget.is_exceeded for place in self._places.values()),
         }

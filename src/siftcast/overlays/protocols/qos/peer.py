@@ -1,162 +1,35 @@
-"""The places of a node in the overlay: one that publishes, and one that subscribes for each class of bounds.
+"""A place of a node that subscribes, for one class of bounds: it has parents, and children for whom it takes on more.
 
-Both have children and answer them alike. A publishing place has all it passes on; a subscribing one has parents for it,
-wants what its subscriptions and its children do, and may want more when it is asked to.
+It wants what its subscriptions and its children do. What it takes on for children is kept in few expressions, coarse
+ones: then what the next child wants is often covered already, and there is less to compute.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import is_
-from typing import Protocol as Interface
 
-from siftcast.model import Event, Filter
-from siftcast.overlays.contract import Message, NodeId
-from siftcast.overlays.protocols.qos.bounds import Bound
-from siftcast.overlays.protocols.qos.children import Child, Children
-from siftcast.overlays.protocols.qos.messages import PUBLISHING, Connect, Hint, PeerId, Profile, Status
+from siftcast.model import Event, Filter, Subscription
+from siftcast.overlays.contract import ExpectDelay, NodeId
+from siftcast.overlays.protocols.qos.budget import Budget
+from siftcast.overlays.protocols.qos.children import Told
+from siftcast.overlays.protocols.qos.claims import Bound
+from siftcast.overlays.protocols.qos.messages import Connect, PeerId, Profile
 from siftcast.overlays.protocols.qos.options import QosSettings
-from siftcast.overlays.protocols.qos.order import rank, rank_with
+from siftcast.overlays.protocols.qos.order import rank
+from siftcast.overlays.protocols.qos.parent_link import Surroundings
 from siftcast.overlays.protocols.qos.parents import Parents
-from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse
+from siftcast.overlays.protocols.qos.place import Desk, Place
+from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse, coarse_union
 from siftcast.overlays.tables import Table
 from siftcast.space.dz import DzSet
 
-_REACH_STEP = 0.02
-_PLEDGED_ROUNDS = 3
-
-
-class Desk(Interface):
-    """What a place needs of its node."""
-
-    def send(self, node: NodeId, message: Message) -> None: ...
-    def replay(self, place: int, child: PeerId, region: DzSet) -> None: ...
-    def next_number(self) -> int: ...
-
-
-class Place(ABC):
-    """What all places do: they serve children."""
-
-    def __init__(self, id: PeerId, settings: QosSettings, desk: Desk) -> None:
-        self.id = id
-        self.children = Children(settings.degree, settings.grace_ms)
-        self._settings = settings
-        self._desk = desk
-
-    @property
-    @abstractmethod
-    def profile(self) -> Profile | None:
-        """How others see it; None for publishing places, which come before all."""
-
-    @abstractmethod
-    def _admit(self, connect: Connect, now: float) -> DzSet:
-        """What of a region can be passed on to a child; nothing, if it is not to be one."""
-
-    @abstractmethod
-    def _may_have(self, profile: Profile) -> bool:
-        """Whether a peer comes after this one, and so may be its child."""
-
-    @abstractmethod
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
-        """Whether it gets a region itself, through whom, and how late."""
-
-    def _elders(self) -> tuple[Profile, ...]:
-        """Its own parents."""
-        return ()
-
-    def handle_connect(self, connect: Connect, now: float) -> bool:
-        """A peer wants to be a child, or says again what it wants; whether that changes anything."""
-        peer = connect.child.peer
-        child = self.children.links.get(peer)
-        if child is not None:
-            if connect.number <= child.number:
-                return False
-            same = connect.region == child.region and connect.child.is_like(child.profile)
-            if same and child.until_ms is None and not child.was_lost and self._may_have(connect.child):
-                child.number, child.heard_ms = connect.number, now
-                self._tell(peer, child)
-                return False
-        region = self._admit(connect, now)
-        if not region:
-            if child is not None:
-                self.children.put(connect, child.region, now)
-                self.children.dismiss(peer, now)
-            self._hint(connect.child, connect.region, connect.number, self._elders())
-            return True
-        fresh = self.children.put(connect, region, now)
-        left_ms = self.children.recall(peer)
-        surplus = self.children.surplus()
-        if surplus == peer:
-            if child is None:
-                self.children.forget(peer)
-            else:
-                self.children.dismiss(peer, now, left_ms)
-            self._hint(connect.child, connect.region, connect.number)
-        else:
-            if surplus is not None:
-                self.children.dismiss(surplus, now)
-                out = self.children.links[surplus]
-                self._hint(out.profile, out.region, out.number)
-            self._tell(peer, self.children.links[peer])
-        if fresh and peer in self.children.links:
-            self._desk.replay(self.id[1], peer, fresh)
-        return True
-
-    def tell_children(self) -> None:
-        """Tells those for whom something has changed."""
-        for peer, child in self.children.links.items():
-            if child.until_ms is not None or child.told is None:
-                continue
-            served, above, reach = child.told
-            now_served, now_above, now_reach = self._service(child.region)
-            if served != now_served or above != now_above or abs(now_reach - reach) > _REACH_STEP * reach + 0.5:
-                self._tell(peer, child)
-
-    def dismiss_all(self, now: float) -> None:
-        """Sends all children away, who are served for a while."""
-        for child in self.children.links.values():
-            if child.until_ms is None:
-                child.until_ms = now + self._settings.grace_ms
-                self._hint(child.profile, child.region, child.number, self._elders())
-
-    def _tell(self, peer: PeerId, child: Child) -> None:
-        child.told = served, above, reach = self._service(child.region)
-        stamp = self._desk.next_number()
-        own = () if self.profile is None else (self.profile,)
-        status = Status(peer[1], self.id, own, child.region, served, above, reach, child.number, stamp)
-        self._desk.send(peer[0], status)
-
-    def _hint(self, profile: Profile, region: DzSet, number: int, elders: tuple[Profile, ...] = ()) -> None:
-        """Names children that may do instead; and those above, to whom it cannot have below itself."""
-        others, adopters = self.children.hints_for(profile, region)
-        named = {each.peer for each in others}
-        others += tuple(each for each in elders if each.peer not in named and each.peer != profile.peer)
-        stamp = self._desk.next_number()
-        self._desk.send(profile.peer[0], Hint(profile.peer[1], self.id, others, adopters, number, stamp))
-
-
-class PublishingPlace(Place):
-    """Where the publishers of a node are."""
-
-    def __init__(self, node: NodeId, settings: QosSettings, desk: Desk) -> None:
-        super().__init__((node, PUBLISHING), settings, desk)
-        self.offered: DzSet = NOTHING
-
-    @property
-    def profile(self) -> None:
-        return None
-
-    def _admit(self, connect: Connect, now: float) -> DzSet:
-        return connect.region & self.offered
-
-    def _may_have(self, profile: Profile) -> bool:
-        return True
-
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
-        return True, frozenset(), 0.0
+_TAKEN_PIECES = 8
+"""What is taken on is kept in so few expressions. With four times as many, peers took on half as much, and a network of
+little room took ten times as long to settle: each child that came or went was news to all above it."""
+_TOLD_STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +39,7 @@ class Wish:
     filter: Filter
     region: DzSet
     since_ms: float
+    bandwidth: float | None
 
 
 class SubscribingPlace(Place):
@@ -173,12 +47,13 @@ class SubscribingPlace(Place):
 
     def __init__(self, id: PeerId, bound_ms: float, table: Table, settings: QosSettings, desk: Desk) -> None:
         super().__init__(id, settings, desk)
-        self.bound = Bound(bound_ms)
+        self.bound = Bound(bound_ms, settings.round_ms)
+        self.budget = Budget()
         self.parents = Parents(id, settings, desk.send, desk.next_number)
         self._table = table
         self._wishes: dict[str, Wish] = {}
         self._own = NOTHING
-        self._pledges: list[tuple[DzSet, float]] = []
+        self._own_volume = 0.0
         self._wanted = NOTHING
         self._parts: list[DzSet] = []
         """What it is made of."""
@@ -186,7 +61,7 @@ class SubscribingPlace(Place):
         self._adverts: Mapping[NodeId, DzSet] = {}
         self._relevant: Mapping[NodeId, int] = {}
         self._profile: Profile | None = None
-        self._known_parents: tuple[Profile, ...] = ()
+        self._told: ExpectDelay | None = None
 
     # -- subscriptions ---------------------------------------------------------------------------------------
 
@@ -198,21 +73,28 @@ class SubscribingPlace(Place):
     def __len__(self) -> int:
         return len(self._wishes)
 
-    def put(self, id: str, filter_: Filter, region: DzSet, now: float) -> None:
+    def put(self, item: Subscription, region: DzSet, now: float) -> None:
         """Adds a subscription, or gives it a new filter."""
-        if id in self._wishes:
-            self._table.remove(id)
-        self._wishes[id] = Wish(filter_, region, now)
-        self._table.add(id, filter_)
-        self._own = coarse(self._own | region, self._settings.pieces)
+        if item.id in self._wishes:
+            self._table.remove(item.id)
+        self._wishes[item.id] = Wish(item.filter, region, now, item.bandwidth)
+        self._table.add(item.id, item.filter)
+        self._want(self._own | region)
 
     def remove(self, id: str) -> None:
         """Removes a subscription that is there."""
         del self._wishes[id]
         self._table.remove(id)
-        self._own = NOTHING
+        own = NOTHING
         for wish in self._wishes.values():
-            self._own = coarse(self._own | wish.region, self._settings.pieces)
+            own = coarse(own | wish.region, self._settings.pieces)
+        self._want(own)
+
+    def _want(self, region: DzSet) -> None:
+        self._own = coarse(region, self._settings.pieces)
+        self._own_volume = float(self._own.volume)
+        given = [wish.bandwidth for wish in self._wishes.values() if wish.bandwidth is not None]
+        self.budget.limit = min(given) / (self._settings.degree + 1) if given else inf
 
     def matching(self, event: Event, born_ms: float) -> list[str]:
         """The subscriptions that are to be handed an event; not those that came after it.
@@ -231,22 +113,28 @@ class SubscribingPlace(Place):
 
     @property
     def profile(self) -> Profile:
-        found, supply, room = self._profile, self.parents.supply, self.children.room
-        reach = inf if supply.unserved else supply.reach_ms
-        if found is None or (found.wanted, found.reach_ms, found.room) != (self._wanted, reach, room):
-            self._profile = found = Profile(self.id, self._wanted, self.bound.bound_ms, reach, room)
+        found, supply, children = self._profile, self.parents.supply, self.children
+        made = Profile(
+            peer=self.id,
+            wanted=self._wanted,
+            own=self._own_volume,
+            bound_ms=self.bound.bound_ms,
+            claim_ms=self.bound.claim_ms,
+            is_open=not self.budget.is_limited,
+            reach_ms=inf if supply.unserved else supply.reach_ms,
+            depth=supply.depth,
+            last=children.last,
+            room_below=children.room_below,
+            spare=self.budget.spare,
+        )
+        if found is None or found.wanted is not made.wanted or found != made:
+            self._profile = found = made
         return found
 
-    def turn(
-        self,
-        adverts: Mapping[NodeId, DzSet],
-        known: Iterable[Profile],
-        delays: Mapping[NodeId, float],
-        now: float,
-    ) -> None:
+    def turn(self, adverts: Mapping[NodeId, DzSet], around: Surroundings) -> None:
         """Has links that fit what is wanted now."""
-        self.children.expire(now, self._settings.forget_ms)
-        self._widen(now)
+        self.children.expire(around.now, self._settings.forget_ms)
+        self._widen()
         if self._pieces.wanted is not self._wanted or self._adverts != adverts:
             offers = dict.fromkeys(adverts.values())
             self._adverts = dict(adverts)
@@ -254,9 +142,9 @@ class SubscribingPlace(Place):
             self._pieces = Pieces(self._wanted, (*offers, *dict.fromkeys(granted)))
             touched = {offered: self._pieces.touched(offered) for offered in offers}
             self._relevant = {node: touched[offered] for node, offered in adverts.items()}
-        self._known_parents = tuple(each for each in known if each.peer in self.parents.links)
-        self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, known, delays, now)
-        self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(delays), now)
+        self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, around)
+        if not self.parents.supply.unserved:
+            self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(around.delays), around.now)
         self.tell_children()
 
     def end(self, now: float) -> bool:
@@ -267,37 +155,106 @@ class SubscribingPlace(Place):
         self.parents.end(self.profile)
         return True
 
-    def _widen(self, now: float) -> None:
-        self._pledges = [pledge for pledge in self._pledges if pledge[1] > now]
-        parts = [self._own, *self.children.regions, *(region for region, _ in self._pledges)]
+    def _widen(self) -> None:
+        parts = [self._own, *self.children.regions]
         if len(parts) == len(self._parts) and all(map(is_, parts, self._parts)):
             return
         self._parts = parts
-        wanted = parts[0]
-        for region in parts:
-            if not wanted.covers(region):
-                wanted |= region
-        wanted = coarse(wanted, self._settings.pieces)
+        wanted = self._with(parts[1:])
         if wanted != self._wanted:
             self._wanted = wanted
 
     def _admit(self, connect: Connect, now: float) -> DzSet:
-        if self.is_empty:
+        region = connect.region
+        if self.is_empty or not self._may_have(connect.child):
             return NOTHING
-        if self._wanted.covers(connect.region):
-            return connect.region if self._may_have(connect.child) else NOTHING
-        if connect.adopt and rank_with(self.profile, connect.region) < rank(connect.child):
-            self._pledges.append((connect.region, now + _PLEDGED_ROUNDS * self._settings.round_ms))
-            self._widen(now)
-            return connect.region
-        return connect.region & self._wanted if self._may_have(connect.child) else NOTHING
+        if not self.budget.is_limited or self._own.covers(region):
+            return region
+        kept = self._received(without=connect.child.peer)
+        return region if self._desk.rate_of(kept | region, self._wanted) <= self.budget.limit else region & kept
+
+    def _received(self, without: PeerId | None = None) -> DzSet:
+        """What it wants for its subscriptions and for those children that stay."""
+        staying = self.children.staying
+        return self._with([child.region for child in staying if child.profile.peer != without])
+
+    def _with(self, regions: Iterable[DzSet]) -> DzSet:
+        """Its own wishes and what it takes on; exactly where every byte counts, else in coarse expressions."""
+        taken = [region for region in regions if not self._own.covers(region)]
+        if not taken:
+            return self._own
+        pieces = self._settings.pieces
+        return self._own | coarse_union(taken, pieces if self.budget.is_limited else min(_TAKEN_PIECES, pieces))
+
+    def weigh(self, now: float) -> None:
+        """Compares what it receives with its bandwidth; lets children go if that is too much (Algorithm 3)."""
+        if not self.budget.is_limited:
+            return
+        self.budget.rate = self._desk.rate_of(self._received(), self._wanted)
+        self.budget.own_rate = self._desk.rate_of(self._own, self._wanted)
+        while self.budget.rate > self.budget.limit:
+            costly = [child for child in self.children.staying if not self._own.covers(child.region)]
+            if not costly:
+                break
+            child = max(costly, key=lambda each: each.rank)
+            self.children.dismiss(child.profile.peer, now)
+            self._hint(child.profile, child.region, child.number)
+            self.budget.rate = self._desk.rate_of(self._received(), self._wanted)
+
+    # -- what it says of itself --------------------------------------------------------------------------------
+
+    @property
+    def is_served(self) -> bool:
+        """Whether all that its own subscribers want comes, as far as anybody publishes it."""
+        return self._pieces.wanted is self._wanted and not self._own.overlaps(self.parents.supply.unserved)
+
+    @property
+    def taken_on(self) -> float:
+        """The volume that it receives for others alone."""
+        return max(0.0, float(self._wanted.volume) - self._own_volume)
+
+    @property
+    def taken_on_share(self) -> float:
+        """Of what it receives, by volume, how much its own subscribers do not want."""
+        wanted = float(self._wanted.volume)
+        return self.taken_on / wanted if wanted else 0.0
+
+    def expectation(self, delays: Mapping[NodeId, float]) -> ExpectDelay | None:
+        """How late events will come to its subscriptions, if that is not what it said last."""
+        if not self.bound.is_finite or not any(self._relevant.values()):
+            return None
+        if any(node != self.id[0] and node not in delays for node, _ in self.parents.links):
+            return None  # a link that was not measured yet would count as none
+        supply = self.parents.supply
+        reach, direct = inf if supply.unserved else supply.reach_ms, self.parents.direct_ms(delays)
+        ids, bound_ms = tuple(self._wishes), self.bound.bound_ms
+        told = self._told
+        if (
+            told is not None
+            and told.subscriptions == ids
+            and not (_differs(told.reach_ms, reach, bound_ms) or _differs(told.direct_ms, direct, bound_ms))
+        ):
+            return None
+        self._told = ExpectDelay(ids, reach, direct)
+        return self._told
 
     def _may_have(self, profile: Profile) -> bool:
         return rank(self.profile) < rank(profile)
 
-    def _service(self, region: DzSet) -> tuple[bool, frozenset[PeerId], float]:
+    def _service(self, region: DzSet) -> Told:
         supply = self.parents.supply
-        return not (supply.unserved and region.overlaps(supply.unserved)), supply.above, supply.reach_ms
+        lacking = NOTHING if self._wanted.covers(region) else region - self._wanted
+        if supply.unserved and region.overlaps(supply.unserved):
+            lacking |= region & supply.unserved
+        return lacking, supply.above, supply.reach_ms, supply.depth
 
     def _elders(self) -> tuple[Profile, ...]:
-        return self._known_parents
+        found = (self._desk.profile_of(peer) for peer in self.parents.links)
+        return tuple(each for each in found if each is not None)
+
+
+def _differs(told_ms: float, found_ms: float, bound_ms: float) -> bool:
+    """Whether a delay has changed so much that it is worth a word."""
+    if (told_ms <= bound_ms) != (found_ms <= bound_ms) or (told_ms < inf) != (found_ms < inf):
+        return True
+    return found_ms < inf and abs(found_ms - told_ms) > _TOLD_STEP * told_ms

@@ -11,20 +11,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from siftcast.space.dz import Dz, DzSet
+from siftcast.space.dz import LENGTH_MAX, Dz, DzSet
+from siftcast.space.dz.cubes import Cube
 
 NOTHING = DzSet()
 EVERYTHING = DzSet([Dz()])
 _CACHED_MAX = 4_096
+_TIDIED_SHARE = 4
 _PIECES_MAX = 256
 
 
 def coarse(region: DzSet, pieces: int) -> DzSet:
     """A region that encloses another in at most so many expressions: last places go first, in all that are so long."""
-    while len(region) > pieces:
-        longest = max(each.length for each in region)
-        region = DzSet([each.prefix(longest - 1) for each in region], exact=False)
-    return region
+    return region if len(region) <= pieces else coarse_union((region,), pieces)
+
+
+def coarse_union(regions: Iterable[DzSet], pieces: int) -> DzSet:
+    """What encloses some regions together in at most so many expressions."""
+    cubes = {each.cube for region in regions for each in region}
+    found = DzSet.of_cubes(_shortened(cubes, _TIDIED_SHARE * pieces))  # to tidy very many takes long
+    while len(found) > pieces:
+        found = DzSet.of_cubes(_shortened({each.cube for each in found}, pieces), exact=False)
+    return found
+
+
+def _shortened(cubes: set[Cube], count: int) -> set[Cube]:
+    """At most so many that hold all that these do, by leaving out last places in all that are so long."""
+    length = LENGTH_MAX
+    while len(cubes) > count:
+        last = 0
+        for _, fixed in cubes:
+            last |= fixed
+        length = LENGTH_MAX - (last & -last).bit_length()
+        kept = ((1 << length) - 1) << (LENGTH_MAX - length)
+        cubes = {(value & kept, fixed & kept) for value, fixed in cubes}
+    return cubes
 
 
 class Pieces:

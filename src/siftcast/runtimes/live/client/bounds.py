@@ -11,6 +11,7 @@ date once a second.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,7 @@ from siftcast.model.showing import shown
 from siftcast.overlays.bounds import State
 from siftcast.runtimes.live.wire.frames import BoundReported
 
+_MOST = 1e15
 _SEVERITY: dict[State, int] = {"met": 0, "unmeasured": 1, "missed": 2, "impossible": 3}
 
 
@@ -110,10 +112,13 @@ class Wishes(NamedTuple):
             ("bandwidth", "bytes per second", self.bandwidth),
         ):
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if value is not None and not (is_number and 0 < value < 1e15):
-                raise SubscriptionError(f"{name} is a positive number of {unit}, not {shown(value)}")
+            if value is not None and not (is_number and 0 < value < _MOST):
+                rule = f"a positive number of {unit}, below {_MOST:g}"
+                raise SubscriptionError(f"{name} is {rule}, not {shown(value)}")
         if self.on_bound is not None and not callable(self.on_bound):
             raise SubscriptionError(f"on_bound is a function of a bound, not {shown(self.on_bound)}")
+        if inspect.iscoroutinefunction(self.on_bound):
+            raise SubscriptionError("on_bound is called and not awaited: give it a plain function, not an async one")
         if self.on_bound is not None and self.delay_ms_max is None and not may_be_kept:
             raise SubscriptionError("on_bound tells of a bound on delay; give one as delay_ms_max")
         return self._replace(delay_ms_max=_plain(self.delay_ms_max), bandwidth=_plain(self.bandwidth))

@@ -1,12 +1,13 @@
 """How old events are when they arrive, without a common clock.
 
 A message that passes an event on says how old the event was when it was sent (`Age`). The receiver adds the time that
-the link takes, half of what a heartbeat takes there and back (`echoes`), and so knows when the event was published by
-its own monotonic clock. How long an event stays at a node is then a difference of that clock, whatever kept it: a
-turn, a disk, or a connection that had to be made first. Protocols know nothing of this.
+the link takes, half of what a heartbeat takes there and back (`echoes`), and how much longer this one took than others
+(`waits`), and so knows when the event was published by its own monotonic clock. How long an event stays at a node is
+then a difference of that clock, whatever kept it: a turn, a disk, or a connection that had to be made first. Protocols
+know nothing of this.
 
     publisher's node            next node                               subscriber's node
-    born = now                  born = now − age − half a round trip    age = now − born
+    born = now                  born = now − age − link − wait          age = now − born
         └── age = now − born ──▶    └── age = now − born ──▶
 
 Ages are told only while somebody has a bound on delay. Whoever has one says so to all (`AgesWanted`), for FOR_S; who
@@ -28,6 +29,7 @@ from time import monotonic
 
 from siftcast.overlays.bounds import Hop
 from siftcast.overlays.contract import Message, NodeId
+from siftcast.runtimes.live.node.waits import Waits
 from siftcast.runtimes.live.wire.node_frames import Age, AgesWanted
 
 KEPT_MAX = 16_384
@@ -38,6 +40,7 @@ _MARGIN_S = 2.0
 """What would be wanted for less longer than it is already is not passed on."""
 _ORIGINS_MAX = 1_024
 _AGE_MS_MAX = 1e12
+_SENT_MS_MAX = 1e15
 
 
 class _Known:
@@ -69,6 +72,7 @@ class Ages:
         self._random = random
         self._loop = asyncio.get_running_loop()
         self._known: dict[str, _Known] = {}
+        self._waits = Waits()
         self._until_s = 0.0
         self._wants = False
         self._timer: asyncio.TimerHandle | None = None
@@ -137,6 +141,10 @@ class Ages:
             return
         self._timer = self._loop.call_later(_ROUND_S, self._go_round)
 
+    def joined(self, node: NodeId) -> None:
+        """A node is connected again."""
+        self._waits.forget(node)
+
     # -- events --------------------------------------------------------------------------------------
 
     def begin(self, event: str) -> None:
@@ -148,10 +156,13 @@ class Ages:
         """A message came in from another node."""
         if age is None or message.control or not 0.0 <= age.stayed_ms <= age.age_ms <= _AGE_MS_MAX:
             return
+        if not abs(age.sent_ms) <= _SENT_MS_MAX:
+            return
         link_ms, event = self._delay_ms(sender), message.event_id
         if link_ms is None or event is None:
             return
         now = monotonic()
+        link_ms += self._waits.of(sender, age.sent_ms, now)
         taken_ms = age.stayed_ms + link_ms
         slowest = Hop(sender, self._node, taken_ms)
         if taken_ms < age.slow_ms <= age.age_ms:
@@ -179,9 +190,9 @@ class Ages:
         now = monotonic()
         age_ms, stayed_ms = (now - known.born_s) * 1_000, (now - known.came_s) * 1_000
         if known.slowest is None:
-            return Age(age_ms, stayed_ms)
+            return Age(age_ms, stayed_ms, now * 1_000)
         source, target, taken_ms = known.slowest
-        return Age(age_ms, stayed_ms, taken_ms, source, target or 0)
+        return Age(age_ms, stayed_ms, now * 1_000, taken_ms, source, target or 0)
 
     def of(self, event: str, last_ms: float) -> tuple[float, Hop] | None:
         """How old an event is when its subscriber has it, `last_ms` from now, and its slowest hop; None if unknown."""

@@ -140,7 +140,7 @@ class DurableClients:
         if id not in self._queues:
             limits.check_durable_names(1 + sum(self._is_of(principal, each) for each in self._queues.names))
         policy = limits.granted(frame.policy, self._queues.policy(id))
-        wanted = Subscription(id, filter, session.name, *self._wishes(id, frame))
+        wanted = Subscription(id, filter, session.name, *self._wishes(id, frame, session.guard.rights.delay_ms_min))
         subscription = DurableSubscription(session, frame.subscription, wanted, frame.durable or "", self._bounds)
         session.hold(subscription, len(frame.filter))
 
@@ -158,13 +158,19 @@ class DurableClients:
 
         self._ask(wanted, session, policy, attach)
 
-    def _wishes(self, id: str, frame: Subscribe) -> tuple[float | None, float | None]:
-        """The bound and the bandwidth that a client asks for, or else those that the subscription has."""
+    def _wishes(self, id: str, frame: Subscribe, least_ms: float | None) -> tuple[float | None, float | None]:
+        """The bound and the bandwidth that a client asks for, or else those that the subscription has.
+
+        A bound that was kept may be tighter than the principal may ask for by now; then it has the least it may.
+        """
         if id not in self._queues:
             return frame.delay_ms_max, frame.bandwidth
         kept = self._queues.subscription(id)
+        bound_ms = kept.delay_ms_max
+        if bound_ms is not None and least_ms is not None:
+            bound_ms = max(bound_ms, least_ms)
         return (
-            kept.delay_ms_max if frame.delay_ms_max is None else frame.delay_ms_max,
+            bound_ms if frame.delay_ms_max is None else frame.delay_ms_max,
             kept.bandwidth if frame.bandwidth is None else frame.bandwidth,
         )
 

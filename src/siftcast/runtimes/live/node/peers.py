@@ -383,6 +383,7 @@ class Peers:
         if connection.version >= BOUNDS and (wanted := self.ages.said_to_newcomer()) is not None:
             connection.send(wanted)
         self.echoes.joined(number, connection)
+        self.ages.joined(number)
         self._lost.discard(number)
         self._soundings.joined(number)
         self._book.save()  # whoever crashes now must know whom to call

@@ -43,11 +43,13 @@ class Introduction(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class Age(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """How old the event in a message was when it was sent, and how long of that it had been at the sender.
 
-    The hop that took it longest so far led from `slow_from` to `slow_to`; 0 ms, if this is its first.
+    `sent_ms` is when, by the sender's monotonic clock, which is nobody else's: it tells how long messages waited on the
+    way (`waits`). The hop that took it longest so far led from `slow_from` to `slow_to`; 0 ms, if this is its first.
     """
 
     age_ms: float
     stayed_ms: float
+    sent_ms: float
     slow_ms: float = 0.0
     slow_from: int = 0
     slow_to: int = 0
