@@ -73,6 +73,7 @@ reproduce: setup  ## Regenerate the papers' experiments (resumes; ARGS=--quick f
 	$(BIN)/siftcast reproduce rendezvous $(ARGS)
 	$(BIN)/siftcast reproduce homed $(ARGS)
 	$(BIN)/siftcast reproduce qos $(ARGS)
+	$(BIN)/siftcast reproduce underlay $(ARGS)
 
 soak: setup  ## Run the tests with many random examples (takes long)
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -n auto $(ARGS)

@@ -5,6 +5,7 @@
     measured.py         the same from a matrix of measured latencies
     transit_stub.py     generators: a frozen set of parameters with `build(rng)`
     waxman.py
+    hierarchy.py
     balanced_tree.py
     brite.py            readers: a file, plain or gzipped, becomes a network (or, from latencies, an underlay)
     rocketfuel.py
@@ -18,6 +19,7 @@ exactly. Nothing here knows what is sent.
 
 from siftcast.underlay.balanced_tree import BalancedTree
 from siftcast.underlay.brite import read_brite
+from siftcast.underlay.hierarchy import Hierarchy
 from siftcast.underlay.latency_matrix import read_latency_matrix
 from siftcast.underlay.measured import MeasuredUnderlay
 from siftcast.underlay.network import Network
@@ -30,6 +32,7 @@ from siftcast.underlay.waxman import Waxman
 __all__ = [
     "Arcs",
     "BalancedTree",
+    "Hierarchy",
     "MeasuredUnderlay",
     "Network",
     "TransitStub",

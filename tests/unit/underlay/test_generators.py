@@ -6,13 +6,24 @@ import numpy as np
 import pytest
 
 from siftcast.model import UnderlayError
-from siftcast.underlay import BalancedTree, TransitStub, Waxman
+from siftcast.underlay import BalancedTree, Hierarchy, TransitStub, Waxman
 from siftcast.underlay.catalogue import FORMATS, GENERATORS, FormatName, GeneratorName
 from siftcast.underlay.waxman import LIGHT_KM_A_MS
 
 
 def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def test_a_hierarchy_has_domains_that_hang_together_and_are_joined():
+    network = Hierarchy(domains=7, routers=150).build(generator(4))
+    assert network.routers == 150
+    assert network.is_connected
+    sizes = np.bincount(network.domains)
+    assert sorted(set(sizes.tolist())) == [21, 22]
+    between = network.domains[network.tails] != network.domains[network.heads]
+    assert (between == (network.link_kinds == "inter-domain")).all()
+    assert network.latencies_ms[between].mean() > 3 * network.latencies_ms[~between].mean()
 
 
 def test_every_name_that_a_scenario_may_give_is_built():
@@ -91,7 +102,7 @@ def test_second_link_leads_from_its_stub_domain_to_another_transit_domain():
         assert len(set(network.domains[network.tails[uplinks[stubs == stub]]])) == 2
 
 
-@pytest.mark.parametrize("parameters", [TransitStub(), Waxman(routers=100), BalancedTree(3)])
+@pytest.mark.parametrize("parameters", [TransitStub(), Waxman(routers=100), Hierarchy(5, 101), BalancedTree(3)])
 def test_one_seed_gives_one_network_and_another_seed_another(parameters):
     first, again, other = (parameters.build(generator(seed)) for seed in (5, 5, 6))
     assert (first.latencies_ms == again.latencies_ms).all()
@@ -137,6 +148,8 @@ def test_balanced_tree_counts_its_routers(depth, branching, routers):
         (lambda: TransitStub(stub_ms=(5.0, 1.0)), "'stub_ms' must be two ascending"),
         (lambda: TransitStub(links=100).build(generator(1)), "set it to None"),
         (lambda: TransitStub(links=10**6).build(generator(1)), "set it to None"),
+        (lambda: Hierarchy(domains=1), "'domains' must be a whole number from 2"),
+        (lambda: Hierarchy(domains=5, routers=9), "'routers' must be a whole number from 10"),
         (lambda: Waxman(routers=1), "'routers' must be a whole number from 2"),
         (lambda: Waxman(links_per_router=0), "'links_per_router'"),
         (lambda: BalancedTree(-1), "'depth' must be a whole number from 0"),

@@ -170,7 +170,7 @@ def measure_algorithm_8(peers: int, routers: int, seed: int) -> Found:
         )
         found[rule.name] = {
             "joined": len(flood.relays) - len(cores),
-            "right": right,
+            "right": int(right),
             "circles": flood.circles(),
             "messages": flood.messages,
             "cores_joined": sum(cores[0] in flood.weights and core in flood.parents[cores[0]] for core in cores[1:]),
