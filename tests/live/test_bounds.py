@@ -301,6 +301,14 @@ def test_a_bound_is_told_in_words() -> None:
     hop = SlowestHop("a", "", 44.0)
     told = str(Bound(50.0, state="missed", counted=100, in_time=87, slowest_hop=hop))
     assert told == ("bound, 50 ms: missed; 87.0% of the last 100 events in time; slowest hop a → the subscriber, 44 ms")
+    explained = Bound(50.0, state="missed", counted=9, in_time=8, reach_ms=60.0, direct_ms=20.0, taken_on_share=0.125)
+    assert explained.explain().splitlines() == [
+        "50 ms: missed",
+        "8 of the last 9 events came in time",
+        "over the links there are, events of the farthest publisher take 60 ms",
+        "that publisher itself is 20 ms away",
+        "12.5% of what the node receives for it is passed on for others alone",
+    ]
     assert "expected within 45 ms" in str(Bound(50.0, state="met", reach_ms=45.0))
 
 

@@ -60,6 +60,8 @@ class Standing:
     """How late events come over the links there are, as the scheme expects it; None if it does not say."""
     direct_ms: float | None
     """The delay to the farthest publisher itself, as the scheme knows it."""
+    taken_on_share: float | None
+    """What of all that comes in is passed on for others alone: what the place that keeps the bound costs."""
 
     @property
     def share(self) -> float | None:
@@ -131,6 +133,7 @@ class BoundWatch:
         "_recent",
         "_since_ms",
         "_state",
+        "_taken_on_share",
         "_tallies",
         "bound_ms",
     )
@@ -145,6 +148,7 @@ class BoundWatch:
         """Places of tallies of which no event is left."""
         self._reach_ms: float | None = None
         self._direct_ms: float | None = None
+        self._taken_on_share: float | None = None
         self._state: State = "unmeasured"
         self._since_ms = now
 
@@ -157,9 +161,9 @@ class BoundWatch:
             self._count(*gone, sign=-1)
         return self._judge(now)
 
-    def expect(self, reach_ms: float, direct_ms: float, now: float) -> bool:
+    def expect(self, reach_ms: float, direct_ms: float, now: float, taken_on_share: float | None = None) -> bool:
         """The scheme says how late events will come; says whether that changed the state."""
-        self._reach_ms, self._direct_ms = reach_ms, direct_ms
+        self._reach_ms, self._direct_ms, self._taken_on_share = reach_ms, direct_ms, taken_on_share
         return self._judge(now)
 
     def change(self, bound_ms: float, now: float) -> bool:
@@ -179,7 +183,8 @@ class BoundWatch:
         """How the bound stands now."""
         counted = len(self._recent)
         in_time = counted - self._late
-        return Standing(self._state, self._since_ms, counted, in_time, self._slowest(), self._reach_ms, self._direct_ms)
+        expected = self._reach_ms, self._direct_ms, self._taken_on_share
+        return Standing(self._state, self._since_ms, counted, in_time, self._slowest(), *expected)
 
     def _place_of(self, hop: Hop) -> int:
         """Where the tally of a hop is."""

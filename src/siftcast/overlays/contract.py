@@ -406,12 +406,14 @@ class ExpectDelay(Effect, frozen=True, gc=False):
     """Reports how late events will come to subscriptions that have a bound, for schemes that know.
 
     `reach_ms` is over the links there are, and infinite where some are missing; `direct_ms` is the delay to the
-    farthest publisher itself, below which nobody can get. A runtime reports both beside what it measures.
+    farthest publisher itself, below which nobody can get unless a way over others is shorter. `taken_on_share` is what
+    of all that comes in is passed on for others alone. A runtime reports them beside what it measures.
     """
 
     subscriptions: Sequence[str]
     reach_ms: float
     direct_ms: float
+    taken_on_share: float = 0.0
 
 
 class Spent(Effect, frozen=True, gc=False):

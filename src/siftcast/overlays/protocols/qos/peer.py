@@ -233,9 +233,10 @@ class SubscribingPlace(Place):
             told is not None
             and told.subscriptions == ids
             and not (_differs(told.reach_ms, reach, bound_ms) or _differs(told.direct_ms, direct, bound_ms))
+            and abs(told.taken_on_share - self.taken_on_share) <= _TOLD_STEP
         ):
             return None
-        self._told = ExpectDelay(ids, reach, direct)
+        self._told = ExpectDelay(ids, reach, direct, self.taken_on_share)
         return self._told
 
     def _may_have(self, profile: Profile) -> bool:

@@ -57,6 +57,8 @@ class Bound:
     """How late events come over the links there are, as far as the scheme says."""
     direct_ms: float | None = None
     """The delay to the farthest publisher itself, as far as the scheme says."""
+    taken_on_share: float | None = None
+    """What of all that comes to the subscriber's node is passed on for others alone, as far as the scheme says."""
 
     @property
     def share_in_time(self) -> float | None:
@@ -67,6 +69,21 @@ class Bound:
     def severity(self) -> int:
         """The higher, the worse."""
         return _SEVERITY[self.state]
+
+    def explain(self) -> str:
+        """A line each: how it stands, where time is lost, what could be had, and what it costs."""
+        lines = [f"{self.delay_ms_max:g} ms: {self.state}"]
+        if self.counted:
+            lines.append(f"{self.in_time:,} of the last {self.counted:,} events came in time")
+        if self.slowest_hop is not None:
+            lines.append(f"slowest hop: {self.slowest_hop}")
+        if self.reach_ms is not None:
+            lines.append(f"over the links there are, events of the farthest publisher take {self.reach_ms:,.0f} ms")
+        if self.direct_ms is not None:
+            lines.append(f"that publisher itself is {self.direct_ms:,.0f} ms away")
+        if self.taken_on_share is not None:
+            lines.append(f"{self.taken_on_share:.1%} of what the node receives for it is passed on for others alone")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         whose = f" of {self.name}" if self.name else ""
@@ -175,6 +192,7 @@ def bound_of(report: BoundReported, name: str = "") -> Bound:
         hop,
         report.reach_ms,
         report.direct_ms,
+        report.taken_on_share,
     )
 
 

@@ -129,7 +129,7 @@ class Bounds:
         for id in effect.subscriptions:
             watched = self._watched.get(id)
             if watched is not None:
-                self._note(watched, watched.watch.expect(effect.reach_ms, effect.direct_ms, now))
+                self._note(watched, watched.watch.expect(effect.reach_ms, effect.direct_ms, now, effect.taken_on_share))
 
     # -- reports -------------------------------------------------------------------------------------
 
@@ -159,6 +159,7 @@ class Bounds:
                 "" if hop is None or hop.target is None else self._name_of(hop.target),
                 _finite(standing.reach_ms),
                 _finite(standing.direct_ms),
+                standing.taken_on_share,
             )
         )
 

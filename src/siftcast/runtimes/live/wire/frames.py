@@ -289,6 +289,7 @@ class BoundReported(Frame, frozen=True, gc=False, tag=38):
     slow_to: str = ""
     reach_ms: float | None = None
     direct_ms: float | None = None
+    taken_on_share: float | None = None
 
 
 class Inquire(Frame, frozen=True, gc=False, tag=30):
