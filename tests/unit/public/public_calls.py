@@ -167,7 +167,7 @@ BUS_CALLS: dict[str, Callable[[Any, Any], object]] = {
 }
 
 WITHOUT_ARGUMENTS = {
-    "Bound": ("explain",),
+    "Bound": {"explain"},
     "Bus": {"close", "describe", "wait"},
     "EventStream": {"close", "ready"},
     "Filter": {"attributes", "expression"},

@@ -4,6 +4,7 @@ messages.py     what peers say
 options.py      what a node can be told
 order.py        the one order of all peers: who may be whose parent
 claims.py       whether a bound is kept, and what is claimed for it
+delays.py       how far away other nodes are
 budget.py       bandwidth: what a place may receive
 rates.py        bytes per second in parts of the content space
 regions.py      parts of the content space as peers declare them

@@ -52,6 +52,7 @@ from siftcast.overlays.contract import (
     Watch,
 )
 from siftcast.overlays.membership.random_view import RANDOM_MESSAGES, RandomView, RandomViewOptions
+from siftcast.overlays.protocols.qos.delays import Delays
 from siftcast.overlays.protocols.qos.messages import (
     CONTROL_MESSAGES,
     PUBLISHING,
@@ -105,8 +106,7 @@ class Qos(Protocol):
         self._place_of: dict[str, int] = {}
         self._adverts: dict[str, DzSet] = {}
         self._seeds: tuple[NodeId, ...] = ()
-        self._delays: dict[NodeId, float] = {}
-        self._measured: set[NodeId] = set()
+        self._delays = Delays(self._random)
         self._watched: set[NodeId] = set()
         self._lost: set[NodeId] = set()
         self._effects: list[Effect] = []
@@ -188,11 +188,7 @@ class Qos(Protocol):
                     self._adverts.pop(id, None)
                 self._advertise()
             case DelayMeasured(peer, delay_ms):
-                if delay_ms is not None:
-                    self._is_changed |= self._delays.get(peer) != delay_ms
-                    self._delays[peer] = delay_ms
-                else:
-                    self._measured.discard(peer)
+                self._is_changed |= self._delays.note(peer, delay_ms)
             case PeerLost(peer):
                 self._lose(peer)
             case PeerFound(peer):
@@ -359,8 +355,8 @@ class Qos(Protocol):
             place.weigh(self._now)
             place.parents.refresh(place.profile, self._now)
         parents = sorted(self._parent_nodes())
-        if parents:  # delays change, and one is measured again each round
-            self._effects.append(MeasureDelay(self._random.choice(parents)))
+        missed = any(place.bound.missed_since_ms is not None for place in self._places.values())
+        self._effects += map(MeasureDelay, self._delays.to_measure(parents, missed))
         # Those it came through may have nobody else who knows them, if all that was sent at first was lost.
         self._rounds += 1
         if self._rounds % _TIDIED_ROUNDS == 0:
@@ -378,16 +374,15 @@ class Qos(Protocol):
         """Drops what is remembered of nodes that nothing else is known of."""
         known = {each.peer[0] for each in self._gazette.profiles} | self._watched | set(self._gazette.offered)
         self._lost &= known
-        self._measured &= known
-        self._delays = {node: delay_ms for node, delay_ms in self._delays.items() if node in known}
+        self._delays.keep(known)
 
     def _turn(self) -> None:
         """Has every place look after its links."""
         for number, place in tuple(self._places.items()):
             known = partial(self._known, place.id)
-            around = Surroundings(known, self._delays, self._gazette.lasts, self._now, self._settings.request_ms)
+            around = Surroundings(known, self._delays.known, self._gazette.lasts, self._now, self._settings.request_ms)
             place.turn(self._gazette.offered, around)
-            expected = place.expectation(self._delays)
+            expected = place.expectation(self._delays.known)
             if expected is not None:
                 self._effects.append(expected)
             if place.is_empty and place.end(self._now):
@@ -412,12 +407,12 @@ class Qos(Protocol):
 
     def _watch(self) -> None:
         linked = self._parent_nodes()
-        unmeasured = linked - self._measured
+        unmeasured = linked - self._delays.asked
         if any(place.bound.is_finite for place in self._places.values()):
             maybe = (*self._gazette.offered, *self._gazette.youngest(_MEASURED_MAX))
-            unmeasured |= {node for node in maybe if node not in self._measured}
+            unmeasured |= {node for node in maybe if node not in self._delays.asked}
         for node in sorted(unmeasured - {self._node}):
-            self._measured.add(node)
+            self._delays.asked.add(node)
             self._effects.append(MeasureDelay(node))
         children = {peer[0] for place in self._all_places() for peer in place.children.links} - {self._node}
         wanted = linked | children
@@ -464,7 +459,7 @@ class Qos(Protocol):
             self._take(number, kept)
 
     def _take_forward(self, sender: NodeId, forward: Forward) -> None:
-        elapsed = forward.elapsed_ms + self._delays.get(sender, 0.0)
+        elapsed = forward.elapsed_ms + self._delays.known.get(sender, 0.0)
         kept = self._keep(forward.event, forward.point, elapsed)
         for number in forward.to:
             self._take(number, kept)
