@@ -163,8 +163,8 @@ Two integer attributes in [1, 128] unless said otherwise, WL1 and WL2 as in `sif
 `qos-hotspots` (an event matches 5 % of the subscriptions), at most four dz-expressions for a subscription, out-degree
 log2 N, a view of 5 % of all other peers. Sixteen publishers have a sixteenth of the space each and the same out-degree.
 Delays are counted in hops, bounds are drawn from 10 to 40 hops; section 2.8.5 gets 3 to 8 (S1) and 1 to 4 (S2), one
-attribute, and the exact mapping. Seeds: ten up to 1,000 peers, five beyond and elsewhere, three for what is only
-printed.
+attribute, and the exact mapping. Seeds: ten up to 1,000 peers and five beyond (Q4, Q6, Q11), five for churn, bandwidth,
+Q3 and Q8, three for Q7 and what is only printed of Q6 and Q8, two for each number of attributes of Q2.
 
 The thesis's overlay runs in rounds (`experiments/qos/thesis`), as in PeerSim; what users get
 (`overlays/protocols/qos`) runs in the simulator, over the same subscriptions, bounds and publishers, and is printed.

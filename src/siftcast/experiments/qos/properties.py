@@ -105,7 +105,7 @@ def measure_bandwidth(peers: int, rounds: int, events: int, move_every: int, see
     bandwidths.publish(cells[:events])
     total = {"within": 0, "bare": 0, "above": 0, "refined": 0, "let_go": 0, "uncovered": 0}
     coarse = steady = steady_above = 0
-    received: dict[int, float] = {}
+    received: dict[int, list[float]] = {}
     for number in range(rounds):
         bandwidths.publish(cells[number * events : (number + 1) * events])
         run.run()
@@ -115,13 +115,13 @@ def measure_bandwidth(peers: int, rounds: int, events: int, move_every: int, see
         coarse += len(taking)
         if place >= move_every - _STEADY_ROUNDS:
             for id in taking:
-                received[id] = received.get(id, 0.0) + bandwidths.rate(overlay.peers[id].wants)
+                received.setdefault(id, []).append(bandwidths.rate(overlay.peers[id].wants))
         kept = bandwidths.keep()
         for name in total:
             total[name] += getattr(kept, name)
         if place == move_every - 1:
             steady += len(received)
-            steady_above += sum(rate > _STEADY_ROUNDS * limits[id] for id, rate in received.items())
+            steady_above += sum(sum(rates) > len(rates) * limits[id] for id, rates in received.items())
             received.clear()
     return {
         **total,

@@ -9,7 +9,7 @@
 
 The weight of a link is its delay and β times the dissimilarity of its ends. SPotent adds a number, 1/ms and 1/ms, so
 seconds rank peers otherwise than milliseconds do. Here weights and delays are taken in units of the mean link
-(`normalised`), printed beside the literal one.
+(`normalised=False` is the literal reading).
 """
 
 from __future__ import annotations

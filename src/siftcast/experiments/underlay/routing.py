@@ -113,8 +113,6 @@ class Ground:
                 return nearest_votes(self.near_weights, self.peers)
             case "SPotent":
                 return potentials(self.near_weights, self.near_delays, self.peers)
-            case "SPotent, literal":
-                return potentials(self.near_weights, self.near_delays, self.peers, normalised=False)
             case "Sim":
                 return nearest_votes(self.near_unlike, self.peers)
             case _:

@@ -201,5 +201,5 @@ class Rounds:
                 for cube, want in peer.wants.items()
             )
             converged += has_all
-            notified += has_all and peer.experienced <= peer.bound
+            notified += peer.experienced <= peer.bound
         return Standing(len(overlay.peers), converged, notified)

@@ -67,7 +67,8 @@ class Bound:
             self.missed_since_ms = None
         elif self.missed_since_ms is None:
             self.missed_since_ms = now
-        vain = self.missed_since_ms is not None and now - self._claimed_ms >= _VAIN_ROUNDS * self._round_ms
+        since_ms = inf if self.missed_since_ms is None else max(self._claimed_ms, self.missed_since_ms)
+        vain = now - since_ms >= _VAIN_ROUNDS * self._round_ms
         if self.claim_ms < inf and (self.is_impossible or vain):
             self.claim_ms = inf
             self._next_ms = now + self._wait_ms

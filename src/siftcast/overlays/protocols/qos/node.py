@@ -74,6 +74,7 @@ from siftcast.overlays.protocols.qos.place import PublishingPlace
 from siftcast.overlays.protocols.qos.rates import Rates
 from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
+from siftcast.overlays.protocols.qos.soundness import is_sound
 from siftcast.overlays.tables import TableFactory
 from siftcast.space.dz import DzSet, DzSpace
 
@@ -215,6 +216,8 @@ class Qos(Protocol):
     def _receive(self, sender: NodeId, message: Message) -> None:
         self._lost.discard(sender)  # it may not be watched any more
         self._gazette.hear(sender, self._now)
+        if not is_sound(message, self._space.length):
+            return
         kind = type(message)
         if kind is Forward:
             self._take_forward(sender, message)  # type: ignore[arg-type]
@@ -279,10 +282,12 @@ class Qos(Protocol):
             number = self._last_place
             peer = (self._node, number)
             self._places[number] = SubscribingPlace(peer, bound, self._tables(), self._settings, self)
+        # Another bound or bandwidth makes it no newer: what is on its way is for it all the same.
+        since_ms = self._now if before is None else self._places[before].since_of(item, self._now)
         if before is not None and before != number:
             self._places[before].remove(item.id)
         region = self._space.of_filter(item.filter, self._settings.theta)
-        self._places[number].put(item, region, self._now)
+        self._places[number].put(item, region, since_ms)
         self._place_of[item.id] = number
 
     def _unsubscribe(self, id: str) -> None:
@@ -304,7 +309,12 @@ class Qos(Protocol):
     # -- news --------------------------------------------------------------------------------------------------
 
     def _take_news(self, sender: NodeId, news: News) -> None:
-        fresh = [advert for advert in news.adverts if self._gazette.add_advert(advert, self._now)]
+        fresh = []
+        for advert in news.adverts:
+            if advert.publisher == self._node:  # of a life before this one: what is said now must come after it
+                self._number = max(self._number, advert.beat)
+            elif self._gazette.add_advert(advert, self._now):
+                fresh.append(advert)
         for profile in news.profiles:
             self._gazette.add_profile(profile, self._now)
         self._rates.hear(news.rates, self._now)
@@ -477,8 +487,9 @@ class Qos(Protocol):
         if place is None or number in kept.places:
             return
         kept.places.add(number)
-        found = place.matching(kept.event, kept.born_ms)
+        found = [id for id in place.matching(kept.event, kept.born_ms) if id not in kept.handed]
         if found:
+            kept.handed.update(found)
             self._effects.append(Deliver(kept.event, found))
         for peer, child in place.children.links.items():
             if child.region.covers(kept.point):

@@ -73,22 +73,31 @@ class SubscribingPlace(Place):
     def __len__(self) -> int:
         return len(self._wishes)
 
-    def put(self, item: Subscription, region: DzSet, now: float) -> None:
+    def put(self, item: Subscription, region: DzSet, since_ms: float) -> None:
         """Adds a subscription, or gives it a new filter."""
-        if item.id in self._wishes:
+        is_known = item.id in self._wishes
+        if is_known:
             self._table.remove(item.id)
-        self._wishes[item.id] = Wish(item.filter, region, now, item.bandwidth)
+        self._wishes[item.id] = Wish(item.filter, region, since_ms, item.bandwidth)
         self._table.add(item.id, item.filter)
-        self._want(self._own | region)
+        self._want(self._union() if is_known else self._own | region)
+
+    def since_of(self, item: Subscription, now: float) -> float:
+        """Since when a subscription that is here has its filter: now, if it has another one now."""
+        wish = self._wishes[item.id]
+        return wish.since_ms if wish.filter == item.filter else now
 
     def remove(self, id: str) -> None:
         """Removes a subscription that is there."""
         del self._wishes[id]
         self._table.remove(id)
+        self._want(self._union())
+
+    def _union(self) -> DzSet:
         own = NOTHING
         for wish in self._wishes.values():
             own = coarse(own | wish.region, self._settings.pieces)
-        self._want(own)
+        return own
 
     def _want(self, region: DzSet) -> None:
         self._own = coarse(region, self._settings.pieces)

@@ -35,7 +35,9 @@ class Rates:
         self._round_ms = round_ms
         self._now: dict[int, int] = {}
         self._before: dict[int, int] = {}
-        self._began_ms = self._before_ms = 0.0
+        self._began_ms: float | None = None
+        """When this window began; None before anything was counted."""
+        self._before_ms = 0.0
         self._heard: dict[int, tuple[float, float]] = {}
 
     def count(self, event: Event, point: Dz) -> None:
@@ -45,6 +47,8 @@ class Rates:
 
     def expire(self, now: float) -> None:
         """Begins a new window, and forgets what was heard long ago."""
+        if self._began_ms is None:
+            self._began_ms = now
         if now - self._began_ms >= _WINDOW_ROUNDS * self._round_ms:
             self._before, self._now = self._now, {}
             self._before_ms, self._began_ms = now - self._began_ms, now
@@ -54,6 +58,8 @@ class Rates:
     def hear(self, rates: Iterable[tuple[int, float]], now: float) -> None:
         """Others have said what they count."""
         for cell, rate in rates:
+            if cell >> self._length:
+                continue  # no cell of this space
             self._heard.pop(cell, None)
             self._heard[cell] = rate, now
             if len(self._heard) > _HEARD_MAX:
@@ -80,5 +86,6 @@ class Rates:
 
     def _counted(self, cell: int, now: float) -> float:
         # A window that has only just begun says little, and counts with the one before.
-        span_ms = max(now - self._began_ms + self._before_ms, self._round_ms)
+        began_ms = now if self._began_ms is None else self._began_ms
+        span_ms = max(now - began_ms + self._before_ms, self._round_ms)
         return 1_000.0 * (self._now.get(cell, 0) + self._before.get(cell, 0)) / span_ms

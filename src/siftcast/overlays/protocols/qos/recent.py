@@ -28,6 +28,8 @@ class Kept:
     born_ms: float
     came_ms: float
     places: set[int]
+    handed: set[str]
+    """The subscriptions here that were handed it; they may have moved from place to place."""
 
 
 class Recent:
@@ -46,7 +48,7 @@ class Recent:
         """Remembers an event, if it is new."""
         kept = self._kept.get(event.id)
         if kept is None:
-            self._kept[event.id] = kept = Kept(event, point, now - elapsed_ms, now, set())
+            self._kept[event.id] = kept = Kept(event, point, now - elapsed_ms, now, set(), set())
             if len(self._kept) > _EVENTS_MAX:
                 del self._kept[next(iter(self._kept))]
         return kept

@@ -137,6 +137,7 @@ class Ages:
         elif left_s <= 0:
             self.is_wanted = False
             self._known.clear()
+            self._waits.clear()
             self._timer = None
             return
         self._timer = self._loop.call_later(_ROUND_S, self._go_round)

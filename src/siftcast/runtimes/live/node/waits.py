@@ -49,6 +49,10 @@ class Waits:
         least.now = min(least.now, took_ms)
         return took_ms - min(least.now, least.before)
 
+    def clear(self) -> None:
+        """Nobody wants to know for now."""
+        self._least.clear()
+
     def forget(self, sender: NodeId) -> None:
         """A connection is new: it may be another process, with another clock."""
         self._least.pop(sender, None)
