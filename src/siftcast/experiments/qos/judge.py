@@ -17,7 +17,8 @@ Q8    S1 with m = 6: more are notified with every allowance than without any; m 
       to be ahead in every cell; that was changed after the full run, in which both come to 99 %, and both are shown
 Q9    section 2.7 accepts its own example, and both bounds hold; with < it does not
 Q10   no peer that takes something on receives more than its bandwidth allows, neither right after it has refined nor in
-      the mean of the last ten rounds before hot spots move; no child is kept that is no longer covered
+      the mean of the last ten rounds before hot spots move, if it took something on in all of them;
+      no child is kept that is no longer covered
 Q11   the requests that peers send for connection are spread wider with WL2 (standard deviation)
 """
 

@@ -104,7 +104,7 @@ def measure_bandwidth(peers: int, rounds: int, events: int, move_every: int, see
     run.allow(bandwidths.may_take)
     bandwidths.publish(cells[:events])
     total = {"within": 0, "bare": 0, "above": 0, "refined": 0, "let_go": 0, "uncovered": 0}
-    coarse = steady = steady_above = 0
+    coarse = steady = steady_above = brief = brief_above = 0
     received: dict[int, list[float]] = {}
     for number in range(rounds):
         bandwidths.publish(cells[number * events : (number + 1) * events])
@@ -120,14 +120,20 @@ def measure_bandwidth(peers: int, rounds: int, events: int, move_every: int, see
         for name in total:
             total[name] += getattr(kept, name)
         if place == move_every - 1:
-            steady += len(received)
-            steady_above += sum(sum(rates) > len(rates) * limits[id] for id, rates in received.items())
+            for id, rates in received.items():
+                is_steady, is_above = len(rates) == _STEADY_ROUNDS, sum(rates) > len(rates) * limits[id]
+                steady += is_steady
+                steady_above += is_steady and is_above
+                brief += not is_steady
+                brief_above += is_above and not is_steady
             received.clear()
     return {
         **total,
         "coarse": coarse,
         "steady": steady,
         "steady_above": steady_above,
+        "brief": brief,
+        "brief_above": brief_above,
         "peers": peers,
         "rounds": rounds,
         "notified": run.standing().notified / peers,
