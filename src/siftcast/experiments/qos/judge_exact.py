@@ -146,10 +146,10 @@ def judge_bandwidth(table: Table) -> list[Verdict]:
             f"{len(runs)} runs",
             total["above"] == total["steady_above"] == total["uncovered"] == 0
             and min(total["refined"], total["let_go"], total["coarse"], total["steady"]) > 0,
-            f"Judged are peers that took something on in all ten rounds. Of those that did in some only, "
+            "Judged are peers that took something on in all ten rounds. Of those that did in some only, "
             f"{total['brief_above']} of {total['brief']:,} were above it in these: what is taken on is estimated, "
-            "and found out within a round. At first all were judged, by the sum of their rounds against ten times the limit "
-            "(0 of 1,243 above it), which was too lenient. "
+            "and found out within a round. At first all were judged, by the sum of their rounds against ten times the "
+            "limit (0 of 1,243 above it), which was too lenient. "
             f"{100 * total['coarse'] / rounds:.0f} % of the peers took something on in the mean round; "
             f"{total['refined']:,} times one refined, and let go {total['let_go']:,} wants of children. In "
             f"{100 * total['bare'] / rounds:.1f} % a peer's own subscription alone exceeded its bandwidth, "
