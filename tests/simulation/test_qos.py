@@ -229,3 +229,15 @@ def test_round_trips_longer_than_a_request_settle_as_well():
     net = QosNetwork(10, publishers=1, underlay=slow, request_ms=60.0).settle()
     net.run(1_000).settle()
     net.expect_exact(10, within_ms=2_000)
+
+
+def test_a_node_that_leaves_publishes_nothing_any_more_and_is_gone():
+    net = QosNetwork(8, 2).settle()
+    net.leave(1)
+    for _ in range(20):  # whoever publishes through it is refused; otherwise it would advertise again and find children
+        net.run(200)
+        if 1 in net.simulation.protocols:
+            net.publish(1)
+    assert 1 not in net.simulation.protocols
+    assert [reason for _, effect in net.simulation.refused if (reason := effect.reason)] != []
+    net.run(2_000).expect_exact(10, node=0)

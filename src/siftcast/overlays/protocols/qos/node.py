@@ -449,6 +449,9 @@ class Qos(Protocol):
     # -- events ------------------------------------------------------------------------------------------------
 
     def _publish(self, event: Event) -> None:
+        if self._leaving:  # whoever advertised again would find new children, and never be gone
+            self._effects.append(Refuse(event.id, "the node is leaving its network"))
+            return
         try:
             point = DzSet([self._space.of_event(event)])
         except EventError as error:
