@@ -4,6 +4,7 @@ For schemes that are ephemeral: what is published while a node is down, a crash 
 made again may be lost. What is judged is that the network is whole again afterwards.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,10 @@ def outlive(folder: Path, scheme: str, options: dict[str, Any], afterwards: Afte
                 await readers.start(VICTIM, EVERY)
                 await readers.expect_all(first, wanted, number)
             await afterwards(network, sorted(filters.keys() - {LEAVER}))
+            described.update(await asyncio.to_thread(network.describe, "n0"))  # while all still want something
             await readers.stop()
 
+        described: dict[str, Any] = {}
         run(live())
-        state: dict[str, Any] = network.describe("n0")["state"]
+        state: dict[str, Any] = described["state"]
         return state
