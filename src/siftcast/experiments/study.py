@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from siftcast.experiments.claims import Verdict
 from siftcast.spark.sweeps import Outcome
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure  # it takes long, and only those who draw need it
+
 Configurations = list[dict[str, Any]]
 Figures = Mapping[str, str]
 """File names of figures, and what each shows."""
+
+
+def row_of_axes(count: int) -> tuple[Figure, list[Any]]:
+    """A figure of some axes beside each other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.4 * count, 3.6), layout="constrained")
+    axes = list(figure.subplots(1, count, squeeze=False)[0])
+    for each in axes:
+        each.grid(alpha=0.3)
+    return figure, axes
 
 
 def save_figure(figure: Any, folder: Path, name: str, caption: str) -> Figures:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from siftcast.experiments.homed.judge_network import by_group, growth, message_bound
 from siftcast.experiments.homed.pitfalls import SET_BITS, UNIFORM
 from siftcast.experiments.homed.world import WORKLOADS
-from siftcast.experiments.study import Figures, save_figure
+from siftcast.experiments.study import Figures, row_of_axes, save_figure
 from siftcast.experiments.table import Result, Table, mean
 from siftcast.spark.sweeps import Outcome
 
@@ -33,16 +33,8 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     return figures
 
 
-def _row(count: int) -> tuple[Figure, list[Any]]:
-    figure = Figure(figsize=(4.4 * count, 3.6), layout="constrained")
-    axes = list(figure.subplots(1, count, squeeze=False)[0])
-    for each in axes:
-        each.grid(alpha=0.3)
-    return figure, axes
-
-
 def _growth(table: Table) -> Figure:
-    figure, (messages, hops, contacts) = _row(3)
+    figure, (messages, hops, contacts) = row_of_axes(3)
 
     def plot(axes: Any, label: str, read: Callable[[Result], float]) -> None:
         by_size = growth(table, read)
@@ -66,7 +58,7 @@ def _growth(table: Table) -> Figure:
 
 
 def _events(table: Table) -> Figure:
-    figure, axes = _row(2)
+    figure, axes = row_of_axes(2)
     for each, workload in zip(axes, WORKLOADS, strict=True):
         sizes = [size for size in table.settings("growth", "nodes") if table("growth", workload=workload, nodes=size)]
         for size in sizes:
@@ -83,7 +75,7 @@ def _events(table: Table) -> Figure:
 
 
 def _variants(table: Table) -> Figure:
-    figure, axes = _row(3)
+    figure, axes = row_of_axes(3)
     names = list(dict.fromkeys(run["variant"] for run in table("variants")))
     runs = [[run for run in table("variants") if run["variant"] == name] for name in names]
     places = range(len(names))
@@ -105,7 +97,7 @@ def _variants(table: Table) -> Figure:
 
 def _printed(table: Table) -> Figure:
     """Identifiers drawn at random; a cube of ten bits is full at 1,024 nodes."""
-    figure, (missed, tables, recovery) = _row(3)
+    figure, (missed, tables, recovery) = row_of_axes(3)
     for bits in table.settings("printed", "bits"):
         found = table("printed", identifiers=UNIFORM, bits=bits)
         if not found:

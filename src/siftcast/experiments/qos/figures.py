@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from siftcast.experiments.qos.setup import ALLOWANCES, DEGREES, SCENARIOS
-from siftcast.experiments.study import Figures, save_figure
+from siftcast.experiments.study import Figures, row_of_axes, save_figure
 from siftcast.experiments.table import Result, Table, mean
 from siftcast.spark.sweeps import Outcome
 
@@ -34,14 +33,6 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     return figures
 
 
-def _row(count: int) -> tuple[Figure, list[Any]]:
-    figure = Figure(figsize=(4.4 * count, 3.6), layout="constrained")
-    axes = list(figure.subplots(1, count, squeeze=False)[0])
-    for each in axes:
-        each.grid(alpha=0.3)
-    return figure, axes
-
-
 def _mean_series(runs: Sequence[Result], name: str) -> list[float]:
     """The mean over seeds, each going on as it ended."""
     longest = max(len(run[name]) for run in runs)
@@ -49,7 +40,7 @@ def _mean_series(runs: Sequence[Result], name: str) -> list[float]:
 
 
 def _construction(table: Table) -> Figure:
-    figure, (rounds, sizes, requests) = _row(3)
+    figure, (rounds, sizes, requests) = row_of_axes(3)
     known = table.settings("construction", "peers")
     shown = 500 if 500 in known else known[0]
     for workload, style in _STYLES.items():
@@ -92,7 +83,7 @@ def _mean_at(runs: Sequence[Result], place: int) -> float:
 
 
 def _churn(table: Table) -> Figure:
-    figure, (steady, sudden) = _row(2)
+    figure, (steady, sudden) = row_of_axes(2)
     for workload, style in _STYLES.items():
         shares = table.settings("churn", "share")
         for name, colour in (("converged", "tab:blue"), ("notified", "tab:orange")):
@@ -110,7 +101,7 @@ def _churn(table: Table) -> Figure:
 
 
 def _constraints(table: Table) -> Figure:
-    figure, (notified, false, real) = _row(3)
+    figure, (notified, false, real) = row_of_axes(3)
     places = [100 * each for each in ALLOWANCES]
     for axes, name, with_delays in ((notified, "notified", False), (false, "false", False), (real, "notified", True)):
         for scenario in SCENARIOS:
@@ -131,7 +122,7 @@ def _constraints(table: Table) -> Figure:
 
 
 def _pieces(table: Table) -> Figure:
-    figure, (axes,) = _row(1)
+    figure, (axes,) = row_of_axes(1)
     runs = [table("pieces", theta=theta) for theta in table.settings("pieces", "theta")]
     axes.plot(
         [mean(each, "expressions") for each in runs], [mean(each, "in_degree") for each in runs], marker="o", ms=3
@@ -141,7 +132,7 @@ def _pieces(table: Table) -> Figure:
 
 
 def _printed(table: Table) -> Figure:
-    figure, (notified, circles) = _row(2)
+    figure, (notified, circles) = row_of_axes(2)
     names = table.settings("printed", "pitfall")
     runs = [table("printed", pitfall=name) for name in names]
     places = range(len(names))
@@ -176,7 +167,7 @@ Stated on 19 November 2026, after trials with up to 2,000 peers and before full 
 - **A round** is one run of `connectionManagement` by every subscriber, in random order; messages are answered within
   it. *Converged*: each expression has a parent that covers it, or all of its publishers. *Notified*: converged, and
   events of all relevant publishers come within the bound. Both are counted with all there is to know.
-- **Views** are drawn anew each round, uniformly, as the comment of Algorithm 1 says; publishers are met in the same
+- **Views** are drawn again each round, uniformly, as the comment of Algorithm 1 says; publishers are met in the same
   way, with the same chance. So a peer hears of a publisher after twenty rounds in the mean, unless it is hinted at one:
   that is most of the construction time, and why it does not grow with N while the view is a share of N.
 - **The best parent** supplies the peer already, or else has a strictly tighter bound, or else any that may be one.

@@ -2,8 +2,8 @@
 
 Who comes takes the neighbour in the discovery overlay through which its core is nearest. Who loses its parent does the
 same, but not through those below it; its own subtree stays with it. The cores of the last choice stay cores; a lost one
-is replaced by nobody until the next choice. Every so many events the leader chooses cores anew and all peers find their
-core again (Algorithm 8, repaired); messages are counted.
+is replaced by nobody until the next choice. Every so many events the leader chooses cores again and all peers find
+theirs (Algorithm 8, repaired); messages are counted.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class ChangingTree:
 
 
 def measure_changing(ground: str, peers: int, share: float, events: int, rebuild: int, seed: int) -> Found:
-    """U10: after every 100 events a share of the peers is replaced; after every `rebuild` the tree is made anew."""
+    """U10: after every 100 events a share of the peers is replaced; after every `rebuild` the tree is rebuilt."""
     step = 100
     replaced = max(1, round(share * peers)) if share else 0
     spare = replaced * (events // step)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from matplotlib.figure import Figure
 
-from siftcast.experiments.study import Figures, save_figure
+from siftcast.experiments.study import Figures, row_of_axes, save_figure
 from siftcast.experiments.table import Table, mean
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, DEGREES, FLAT, HEURISTICS, LAYERED
@@ -23,7 +22,7 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
         ("overlays", "underlay-overlays", _overlays, "Delay, stress and links found, by heuristic and degree limit"),
         ("overlays", "underlay-sizes", _sizes, "The same against the number of peers"),
         ("routing", "underlay-cores", _cores, "Cost of routing against the number of cores"),
-        ("changing", "underlay-changing", _changing, "A core tree under churn, made anew halfway"),
+        ("changing", "underlay-changing", _changing, "A core tree under churn, rebuilt halfway"),
     )
     figures: dict[str, str] = {}
     for part, name, drawer, caption in drawers:
@@ -32,19 +31,11 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     return figures
 
 
-def _row(count: int) -> tuple[Figure, list[Any]]:
-    figure = Figure(figsize=(4.4 * count, 3.6), layout="constrained")
-    axes = list(figure.subplots(1, count, squeeze=False)[0])
-    for each in axes:
-        each.grid(alpha=0.3)
-    return figure, axes
-
-
 _MEASURES = (("rdp", "RDP"), ("stress", "stress ratio"), ("discovered", "part of the underlay discovered"))
 
 
 def _overlays(table: Table) -> Figure:
-    figure, axes = _row(3)
+    figure, axes = row_of_axes(3)
     for each, (what, label) in zip(axes, _MEASURES, strict=True):
         for ground, style in ((FLAT, "-"), (LAYERED, ":")):
             for number, heuristic in enumerate(HEURISTICS):
@@ -62,7 +53,7 @@ def _overlays(table: Table) -> Figure:
 
 
 def _sizes(table: Table) -> Figure:
-    figure, axes = _row(3)
+    figure, axes = row_of_axes(3)
     sizes = table.settings("overlays", "peers")
     for each, (what, label) in zip(axes, _MEASURES, strict=True):
         for number, heuristic in enumerate(HEURISTICS):
@@ -80,7 +71,7 @@ def _sizes(table: Table) -> Figure:
 
 
 def _cores(table: Table) -> Figure:
-    figure, axes = _row(2)
+    figure, axes = row_of_axes(2)
     for each, joined in zip(axes, (ALL_PAIRS, ONE_TREE), strict=True):
         runs = table("routing", ground=FLAT, workload="WL2", beta=1.0)
         for strategy in ("SPath", "MaxPath", "CNeigh", "SPotent", "Sim", "Rand"):
@@ -93,7 +84,7 @@ def _cores(table: Table) -> Figure:
 
 
 def _changing(table: Table) -> Figure:
-    figure, (cost, control) = _row(2)
+    figure, (cost, control) = row_of_axes(2)
     for share in table.settings("changing", "share"):
         runs = table("changing", share=share)
         for axes, name in ((cost, "costs"), (control, "control")):
@@ -135,7 +126,7 @@ Stated on 19 November 2026, after trials with one seed and before the full run.
 - **SPotent**'s weights and delays are in units of the mean link, because it adds them to a number of neighbours.
 - **Control** is what Algorithm 8 (repaired) sends, votes and choice over a spanning tree, and subscriptions to all.
 - **Under churn** (U10) peers hang themselves below the neighbour through which the top of the tree is nearest, and not
-  below their own children; the tree is made anew after 2,000 events.
+  below their own children; the tree is rebuilt after 2,000 events.
 
 ## What differs, and why
 """

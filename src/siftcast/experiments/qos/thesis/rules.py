@@ -3,7 +3,7 @@
 Fixed on 19 November 2026 after trials with 250 peers, before full sizes were measured:
 
 - A *round* is one run of `connectionManagement` by every subscriber, in random order. Messages are answered within it.
-- A peer's view is a uniform sample of `view` of all others, drawn anew each round (Algorithm 1, line 2: "uniform peer
+- A peer's view is a uniform sample of `view` of all others, drawn again each round (Algorithm 1, line 2: "uniform peer
   sample derived from epidemic protocol"), and the hints it was sent. Publishers are met in the same way.
 - The best parent is one that supplies the peer already, else one with a strictly tighter bound, else any of the view.
 - A peer without a parent goes to the publishers it knows. Once they supply it, it looks for parents whose bounds are

@@ -9,7 +9,7 @@ remedy: a peer stands higher, and receives more than it wants.
     claimed, and missed all the same for some rounds; or impossible        ─▶ gives the claim back, and waits twice as
                                                                               long as before until it claims again
 
-A claim is kept as long as it helps, and its value is that of the moment in which it was made: what is measured anew
+A claim is kept as long as it helps, and its value is that of the moment in which it was made: what is measured again
 does not change the order. Waiting times double, so within a time T a peer claims log T times, and between two claims
 the order stands still. Rejected: claims for which nobody knows a use. Those that nothing could help pushed out others,
 who claimed in turn.

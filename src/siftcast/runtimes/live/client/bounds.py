@@ -4,8 +4,8 @@
     stream.bound.state         unmeasured, met, missed or impossible (`overlays.bounds`)
     event.late_ms              by how much the event came too late; 0 if it came in time
 
-The node judges; the client is told. `on_bound` is called when the state changes; the share in time is brought up to
-date once a second.
+The node judges and reports to the client. `on_bound` is called when the state changes; the share in time is brought
+up to date once a second.
 """
 
 from __future__ import annotations
