@@ -111,7 +111,9 @@ class KeyRing:
         epoch, known_as = group.newest, group.publishers.get(self._name or "")
         if known_as is None or known_as.public != self.signing.public:
             hint = "siftcast keys add-publisher, and then issue"
-            raise SealError(f"'{self._name}' is no publisher of group '{group.name}', as far as this ring knows; {hint}")
+            raise SealError(
+                f"'{self._name}' is no publisher of group '{group.name}', as far as this ring knows; {hint}"
+            )
         if not known_as.may_seal(epoch.number):
             raise SealError(f"'{self._name}' is revoked in group '{group.name}' from epoch {known_as.revoked_from} on")
         return self._held[group.name.encode(), epoch.number]

@@ -155,7 +155,9 @@ def write_group(path: Path, group: Group) -> None:
         EpochEntry(each.number, datetime.fromtimestamp(each.since_s, UTC), each.grace_s, _text(each.secret.reveal()))
         for each in group.epochs.values()
     ]
-    publishers = [PublisherEntry(each.name, _text(each.public), each.revoked_from) for each in group.publishers.values()]
+    publishers = [
+        PublisherEntry(each.name, _text(each.public), each.revoked_from) for each in group.publishers.values()
+    ]
     _write(path, GroupEntries(_FORMAT, group.name, group.number, group.is_copy, epochs, publishers))
 
 

@@ -58,7 +58,9 @@ class EpochKey:
 
 def hedged_salt(seed: Secret, randomness: bytes, leaf: bytes) -> bytes:
     """A salt that is fresh as long as the randomness or the message is; `leaf` stands for all that is signed."""
-    return hashlib.blake2b(randomness + leaf, digest_size=SALT_BYTES, key=seed.reveal(), person=b"siftcast salt").digest()
+    return hashlib.blake2b(
+        randomness + leaf, digest_size=SALT_BYTES, key=seed.reveal(), person=b"siftcast salt"
+    ).digest()
 
 
 def encrypt(key: bytes, inside: bytes, clear: bytes) -> bytes:

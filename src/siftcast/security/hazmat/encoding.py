@@ -16,27 +16,26 @@ _length = Struct(">I").pack
 
 def enc(*parts: bytes) -> bytes:
     """The parts, each after its length in four bytes."""
-    return b"".join([each for part in parts for each in (_length(len(part)), part)])
+    row: list[bytes] = []
+    for part in parts:
+        row += (_length(len(part)), part)
+    return b"".join(row)
 
 
 class Reader:
     """Takes bytes from the front; raises UnopenedError where there are too few of them."""
 
-    __slots__ = ("_data", "_place")
+    __slots__ = ("_data", "place")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._place = 0
-
-    @property
-    def place(self) -> int:
+        self.place = 0
         """How many bytes were taken."""
-        return self._place
 
     def take(self, count: int) -> bytes:
         """So many bytes."""
-        start = self._place
-        self._place = stop = start + count
+        start = self.place
+        self.place = stop = start + count
         if stop > len(self._data):
             raise UnopenedError("malformed", "the sealed payload is cut short")
         return self._data[start:stop]
@@ -45,8 +44,8 @@ class Reader:
         """A whole number of so many bytes."""
         return int.from_bytes(self.take(width), "big")
 
-    def text(self) -> bytes:
-        """A text of 1 to 255 bytes after its length."""
+    def name(self) -> bytes:
+        """A name of 1 to 255 bytes after its length."""
         count = self.number(1)
         if not count:
             raise UnopenedError("malformed", "a name in the sealed payload is empty")
@@ -54,4 +53,5 @@ class Reader:
 
     def rest(self) -> bytes:
         """All that is left."""
-        return self.take(len(self._data) - self._place)
+        start, self.place = self.place, len(self._data)
+        return self._data[start:]

@@ -66,7 +66,7 @@ def read_head(sealed: bytes) -> tuple[Head, int]:
         raise UnopenedError("plain", "the payload is not sealed")
     if (version := reader.number(1)) != VERSION:
         raise UnopenedError("malformed", f"the payload is sealed in version {version}, and this is version {VERSION}")
-    head = Head(reader.text(), reader.number(EPOCH_BYTES), reader.take(SALT_BYTES), reader.take(COMMITMENT_BYTES))
+    head = Head(reader.name(), reader.number(EPOCH_BYTES), reader.take(SALT_BYTES), reader.take(COMMITMENT_BYTES))
     if len(sealed) < reader.place + TAG_BYTES:
         raise UnopenedError("malformed", "the sealed payload is cut short")
     return head, reader.place
@@ -85,7 +85,7 @@ def write_inside(start: bytes, number: int, proof: bytes, payload: bytes) -> byt
 def read_inside(inside: bytes) -> Inside:
     """What was encrypted; raises UnopenedError unless it is exactly what `write_inside` makes."""
     reader = Reader(inside)
-    publisher, run, number = reader.text(), reader.take(RUN_BYTES), reader.number(NUMBER_BYTES)
+    publisher, run, number = reader.name(), reader.take(RUN_BYTES), reader.number(NUMBER_BYTES)
     proof = Proof.read(reader)
     return Inside(publisher, run, number, proof, unpad(reader.rest()))
 

@@ -49,7 +49,8 @@ def sign_leaves(leaves: Sequence[bytes], key: SigningKey) -> list[bytes]:
 
 def _proof(signature: bytes, levels: Sequence[Sequence[bytes]], place: int) -> bytes:
     """`sides` has a bit for each step, the lowest first: 1 where the hash beside the way is on the left."""
-    path, sides = [], 0
+    path: list[bytes] = []
+    sides = 0
     for level in levels:
         if (beside := place ^ 1) < len(level):
             sides |= (place & 1) << len(path)

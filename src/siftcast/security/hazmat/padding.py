@@ -9,6 +9,7 @@ from __future__ import annotations
 from siftcast.security.errors import UnopenedError
 
 _LEAST = 32
+_LENGTH_BYTES = 4
 
 
 def padded_length(length: int) -> int:
@@ -23,13 +24,13 @@ def padded_length(length: int) -> int:
 def pad(payload: bytes) -> bytes:
     """The payload after its length, with zeros behind it."""
     length = len(payload)
-    return length.to_bytes(4, "big") + payload.ljust(padded_length(length), b"\0")
+    return length.to_bytes(_LENGTH_BYTES, "big") + payload.ljust(padded_length(length), b"\0")
 
 
 def unpad(padded: bytes) -> bytes:
     """The payload; raises UnopenedError unless the padding is exactly what `pad` adds."""
-    length = int.from_bytes(padded[:4], "big")
-    payload = padded[4 : 4 + length]
-    if len(padded) < 4 or len(padded) != 4 + padded_length(length) or padded.count(0, 4 + length) != len(padded) - 4 - length:
+    end = _LENGTH_BYTES + int.from_bytes(padded[:_LENGTH_BYTES], "big")
+    payload = padded[_LENGTH_BYTES:end]
+    if len(padded) < end or len(padded) != _LENGTH_BYTES + padded_length(len(payload)) or any(padded[end:]):
         raise UnopenedError("malformed", "the padding of the sealed payload is malformed")
     return payload
