@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from siftcast.security.errors import UnopenedError
 from siftcast.security.groups import GroupPublisher
@@ -35,16 +36,18 @@ from siftcast.security.ring import HeldEpoch, KeyRing, Randomness
 _RANDOM_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True, gc=False):
     """A payload, and who sealed it for whom."""
 
-    payload: bytes = field(repr=False)
+    payload: bytes
     publisher: str
     group: str
     epoch: int
-    run: bytes = field(repr=False)
+    run: bytes
     number: int
+
+    def __repr__(self) -> str:
+        return f"<a payload of '{self.publisher}' for group '{self.group}', epoch {self.epoch}, number {self.number}>"
 
 
 class Sealer:
@@ -67,7 +70,8 @@ class Sealer:
 
     def _seal_some(self, held: HeldEpoch, parts: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
         key, signing, name = held.key, self._ring.signing, self._ring.name
-        assert signing is not None and name is not None  # or else the ring had raised
+        assert signing is not None  # or else the ring had raised
+        assert name is not None
         run, numbers = self._ring.next_numbers(len(parts))
         publisher = name.encode()
         signed = signed_start(key.group, key.epoch, publisher, run)
@@ -129,7 +133,7 @@ class Opener:
         raise UnopenedError("unknown-epoch", f"the key ring has no epoch {epoch} of group '{name}'")
 
     def _publisher(self, held: HeldEpoch, inside: Inside, now_s: float) -> GroupPublisher:
-        """Who sealed, if that is a publisher of the group who was not revoked; the signature is still to be verified."""
+        """Who is said to have sealed, unless it was revoked; the signature is still to be verified."""
         name, epoch = inside.publisher.decode("ascii", "backslashreplace"), held.key.epoch
         found = held.group.publishers.get(name)
         if found is None and self._ring.look(now_s, is_needed=True):

@@ -29,6 +29,7 @@ from siftcast.security.hazmat.secret import Secret
 SALT_BYTES = COMMITMENT_BYTES = 32
 TAG_BYTES = 16
 _KEY_CONTEXT = b"siftcast sealed payload 1: key"
+_SALT_CONTEXT = b"siftcast salt 1"
 _FIRST_BLOCK = b"\x01"
 _NONCE = bytes(12)
 
@@ -58,9 +59,7 @@ class EpochKey:
 
 def hedged_salt(seed: Secret, randomness: bytes, leaf: bytes) -> bytes:
     """A salt that is fresh as long as the randomness or the message is; `leaf` stands for all that is signed."""
-    return hashlib.blake2b(
-        randomness + leaf, digest_size=SALT_BYTES, key=seed.reveal(), person=b"siftcast salt"
-    ).digest()
+    return hashlib.blake2b(randomness + leaf, digest_size=SALT_BYTES, key=seed.reveal(), person=_SALT_CONTEXT).digest()
 
 
 def encrypt(key: bytes, inside: bytes, clear: bytes) -> bytes:

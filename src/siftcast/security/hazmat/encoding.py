@@ -8,6 +8,7 @@ own, its context, so that a signature made for one purpose says nothing for anot
 from __future__ import annotations
 
 from struct import Struct
+from typing import Any
 
 from siftcast.security.errors import UnopenedError
 
@@ -27,9 +28,9 @@ class Reader:
 
     __slots__ = ("_data", "place")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, place: int = 0) -> None:
         self._data = data
-        self.place = 0
+        self.place = place
         """How many bytes were taken."""
 
     def take(self, count: int) -> bytes:
@@ -43,6 +44,14 @@ class Reader:
     def number(self, width: int) -> int:
         """A whole number of so many bytes."""
         return int.from_bytes(self.take(width), "big")
+
+    def unpack(self, fields: Struct) -> tuple[Any, ...]:
+        """Fields of fixed lengths."""
+        start = self.place
+        self.place = stop = start + fields.size
+        if stop > len(self._data):
+            raise UnopenedError("malformed", "the sealed payload is cut short")
+        return fields.unpack_from(self._data, start)
 
     def name(self) -> bytes:
         """A name of 1 to 255 bytes after its length."""

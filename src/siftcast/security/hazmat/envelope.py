@@ -13,8 +13,10 @@ not the key: a member who encrypts again what a publisher said has made a replay
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from struct import Struct
 from typing import Final
+
+import msgspec
 
 from siftcast.security.errors import UnopenedError
 from siftcast.security.hazmat.derivation import COMMITMENT_BYTES, SALT_BYTES, TAG_BYTES
@@ -25,11 +27,12 @@ from siftcast.security.hazmat.padding import pad, unpad
 MAGIC: Final = b"\xf5SFT"
 VERSION: Final = 1
 RUN_BYTES, NUMBER_BYTES, EPOCH_BYTES = 16, 8, 4
+_HEAD = Struct(f">I{SALT_BYTES}s{COMMITMENT_BYTES}s")
+_EVENT = Struct(f">{RUN_BYTES}sQ")
 _LEAF_CONTEXT = b"siftcast sealed payload 1: event"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, gc=False):
     """What everybody reads."""
 
     group: bytes
@@ -38,9 +41,10 @@ class Head:
     commitment: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(msgspec.Struct, frozen=True, gc=False):
     """What the group reads."""
+
+    __repr__ = object.__repr__  # the payload is not for logs
 
     publisher: bytes
     run: bytes
@@ -61,12 +65,12 @@ def head_start(group: bytes, epoch: int) -> bytes:
 
 def read_head(sealed: bytes) -> tuple[Head, int]:
     """The head, and where it ends; raises UnopenedError."""
-    reader = Reader(sealed)
-    if reader.take(len(MAGIC)) != MAGIC:
+    if not sealed.startswith(MAGIC):
         raise UnopenedError("plain", "the payload is not sealed")
+    reader = Reader(sealed, len(MAGIC))
     if (version := reader.number(1)) != VERSION:
         raise UnopenedError("malformed", f"the payload is sealed in version {version}, and this is version {VERSION}")
-    head = Head(reader.name(), reader.number(EPOCH_BYTES), reader.take(SALT_BYTES), reader.take(COMMITMENT_BYTES))
+    head = Head(reader.name(), *reader.unpack(_HEAD))
     if len(sealed) < reader.place + TAG_BYTES:
         raise UnopenedError("malformed", "the sealed payload is cut short")
     return head, reader.place
@@ -85,9 +89,8 @@ def write_inside(start: bytes, number: int, proof: bytes, payload: bytes) -> byt
 def read_inside(inside: bytes) -> Inside:
     """What was encrypted; raises UnopenedError unless it is exactly what `write_inside` makes."""
     reader = Reader(inside)
-    publisher, run, number = reader.name(), reader.take(RUN_BYTES), reader.number(NUMBER_BYTES)
-    proof = Proof.read(reader)
-    return Inside(publisher, run, number, proof, unpad(reader.rest()))
+    publisher, (run, number) = reader.name(), reader.unpack(_EVENT)
+    return Inside(publisher, run, number, Proof.read(reader), unpad(reader.rest()))
 
 
 def signed_start(group: bytes, epoch: int, publisher: bytes, run: bytes) -> bytes:

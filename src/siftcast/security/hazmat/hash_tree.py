@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from struct import Struct
 
 from siftcast.security.errors import UnopenedError
 from siftcast.security.hazmat.encoding import Reader, enc
@@ -25,6 +26,7 @@ DEPTH_MAX = 16
 BATCH_MAX = 1 << DEPTH_MAX
 _ROOT_CONTEXT = b"siftcast sealed payload 1: root"
 _LEAF, _INNER = b"\x00", b"\x01"
+_PROOF = Struct(f">{SIGNATURE_BYTES}sBH")
 _REMEMBERED = 4_096
 
 
@@ -56,7 +58,7 @@ def _proof(signature: bytes, levels: Sequence[Sequence[bytes]], place: int) -> b
             sides |= (place & 1) << len(path)
             path.append(level[beside])
         place >>= 1
-    return b"".join((signature, len(path).to_bytes(1, "big"), sides.to_bytes(2, "big"), *path))
+    return b"".join((_PROOF.pack(signature, len(path), sides), *path))
 
 
 class Verifier:
@@ -106,7 +108,7 @@ class Proof:
     @classmethod
     def read(cls, reader: Reader) -> Proof:
         """The proof at the front of what is left; raises UnopenedError."""
-        signature, depth, sides = reader.take(SIGNATURE_BYTES), reader.number(1), reader.number(2)
+        signature, depth, sides = reader.unpack(_PROOF)
         if depth > DEPTH_MAX or sides >> depth:
             raise UnopenedError("malformed", "the path to the signature is malformed")
         return cls(signature, sides, reader.take(depth * HASH_BYTES))
