@@ -11,7 +11,6 @@ An `Opener` does not know which events were there before; `Replays` does, by the
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 
@@ -19,18 +18,18 @@ import msgspec
 
 from siftcast.security.errors import UnopenedError
 from siftcast.security.groups import GroupPublisher
-from siftcast.security.hazmat.derivation import check_commitment, decrypt, encrypt, hedged_salt
+from siftcast.security.hazmat.derivation import hedged_salt
 from siftcast.security.hazmat.envelope import (
     Inside,
-    head_start,
-    inside_start,
+    leaf_of,
     read_head,
     read_inside,
-    signed_part,
-    signed_start,
+    scope_of,
+    who_of,
+    write_head,
     write_inside,
 )
-from siftcast.security.hazmat.hash_tree import BATCH_MAX, leaf_hash, sign_leaves
+from siftcast.security.hazmat.hash_tree import BATCH_MAX, HashTree
 from siftcast.security.ring import HeldEpoch, KeyRing, Randomness
 
 _RANDOM_BYTES = 32
@@ -69,27 +68,22 @@ class Sealer:
         return sealed
 
     def _seal_some(self, held: HeldEpoch, parts: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
-        key, signing, name = held.key, self._ring.signing, self._ring.name
+        signing, name = self._ring.signing, self._ring.name
         assert signing is not None  # or else the ring had raised
         assert name is not None
+        scope, publisher = scope_of(held.key.group, held.key.epoch), name.encode()
         run, numbers = self._ring.next_numbers(len(parts))
-        publisher = name.encode()
-        signed = signed_start(key.group, key.epoch, publisher, run)
-        head, inside = head_start(key.group, key.epoch), inside_start(publisher, run)
-        digests = [hashlib.sha256(clear).digest() for clear, _ in parts]
-        leaves = [
-            leaf_hash(signed_part(signed, number, digest, payload))
-            for number, digest, (_, payload) in zip(numbers, digests, parts, strict=True)
+        begun = [
+            (clear, who_of(publisher, run, number), payload)
+            for number, (clear, payload) in zip(numbers, parts, strict=True)
         ]
+        tree = HashTree([leaf_of(scope, who, clear, payload) for clear, who, payload in begun])
+        salt = hedged_salt(signing.seed, self._random(_RANDOM_BYTES), tree.root)
+        key = held.key.batch_key(salt)
         sealed = []
-        for number, digest, leaf, proof, (clear, payload) in zip(
-            numbers, digests, leaves, sign_leaves(leaves, signing), parts, strict=True
-        ):
-            salt = hedged_salt(signing.seed, self._random(_RANDOM_BYTES), leaf)
-            message_key, commitment = key.message_key(salt, digest)
-            whole_head = head + salt + commitment
-            ciphertext = encrypt(message_key, write_inside(inside, number, proof, payload), whole_head + clear)
-            sealed.append(whole_head + ciphertext)
+        for place, ((clear, who, payload), proof) in enumerate(zip(begun, tree.proofs(signing), strict=True)):
+            head = write_head(scope, salt, key.commitment, place)
+            sealed.append(head + key.encrypt(place, write_inside(who, proof, payload), head + clear))
         return sealed
 
 
@@ -107,17 +101,14 @@ class Opener:
         `kept` says that the event comes from a durable queue, which may be older than the last two epochs.
         """
         self._ring.look(now_s)
-        head, end = read_head(sealed)
+        head = read_head(sealed)
         held = self._find(head.group, head.epoch, now_s)
         if now_s >= held.stale_from_s and not kept:
             raise UnopenedError("stale-epoch", f"epoch {head.epoch} of group '{held.group.name}' passes no longer")
-        digest = hashlib.sha256(clear).digest()
-        message_key, commitment = held.key.message_key(head.salt, digest)
-        check_commitment(commitment, head.commitment)
-        inside = read_inside(decrypt(message_key, sealed[end:], sealed[:end] + clear))
+        key = held.key.committed_key(head.salt, head.commitment)
+        inside = read_inside(key.decrypt(head.place, sealed[head.end :], sealed[: head.end] + clear))
         publisher = self._publisher(held, inside, now_s)
-        signed = signed_start(head.group, head.epoch, inside.publisher, inside.run)
-        leaf = leaf_hash(signed_part(signed, inside.number, digest, inside.payload))
+        leaf = leaf_of(head.scope, inside.who, clear, inside.payload)
         self._ring.verifier(publisher).verify(leaf, inside.proof)
         return Opened(inside.payload, publisher.name, held.group.name, head.epoch, inside.run, inside.number)
 

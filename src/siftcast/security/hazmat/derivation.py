@@ -1,15 +1,17 @@
-"""From the secret of a group's epoch to the key of one message, and to a commitment to that key.
+"""From the secret of a group's epoch to the key of what is sealed together, and to a commitment to that key.
 
-    (key, commitment) = HKDF-Expand-SHA512(secret, enc(context, group, epoch, salt, SHA-256(clear)), 64 bytes)
+    (key, commitment) = HKDF-Expand-SHA512(secret, enc(context, group, epoch, salt), 64 bytes)
 
-The secret is 32 uniform bytes, so HKDF needs no extraction, and 64 bytes are one block: one HMAC a message. Each
-message has a key of its own, so the AEAD's nonce is constant and cannot repeat. The commitment is compared before
-anything is decrypted: ChaCha20-Poly1305 alone lets a ciphertext be made that opens differently under two keys.
+The secret is 32 uniform bytes, so HKDF needs no extraction, and 64 bytes are one block: one HMAC for a batch. Each
+batch has a salt and so a key of its own, under which the place of an event in the batch is the nonce of AES-256-GCM;
+neither is ever used twice. The commitment is compared before anything is decrypted: GCM alone lets a ciphertext be made
+that opens differently under two keys.
 
-The salt is hedged: a keyed hash of fresh randomness and of what is sealed. If the machine's randomness repeats, equal
-messages may share a key, and different ones do not.
+The salt is hedged: a keyed hash of fresh randomness and of the root of the batch's hash tree, which stands for all that
+is in it. If the machine's randomness repeats, equal batches have the same ciphertexts, and different ones other keys.
 
-Rejected: one key for all messages of a batch, which saves 2 µs a message, and makes the nonce matter again.
+Rejected: a key for each message, with a constant nonce. It took 5 µs more for each event, of about 12 altogether.
+ChaCha20-Poly1305 takes twice as long as AES-GCM where processors know AES, which servers do.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import hashlib
 from hmac import compare_digest
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.hmac import HMAC
 
@@ -26,56 +28,78 @@ from siftcast.security.errors import UnopenedError
 from siftcast.security.hazmat.encoding import enc
 from siftcast.security.hazmat.secret import Secret
 
-SALT_BYTES = COMMITMENT_BYTES = 32
+SALT_BYTES = 16
+COMMITMENT_BYTES = 32
 TAG_BYTES = 16
 _KEY_CONTEXT = b"siftcast sealed payload 1: key"
 _SALT_CONTEXT = b"siftcast salt 1"
 _FIRST_BLOCK = b"\x01"
-_NONCE = bytes(12)
+_NONCE_BYTES = 12
+_REMEMBERED = 256
+
+
+class BatchKey:
+    """The key of what was sealed together."""
+
+    __slots__ = ("_cipher", "commitment")
+
+    def __init__(self, block: bytes) -> None:
+        self._cipher = AESGCM(block[:32])
+        self.commitment = block[32:]
+
+    def encrypt(self, place: int, inside: bytes, clear: bytes) -> bytes:
+        """The ciphertext and its tag; `clear` is what goes with it unencrypted, and cannot be altered either."""
+        return self._cipher.encrypt(place.to_bytes(_NONCE_BYTES, "big"), inside, clear)
+
+    def decrypt(self, place: int, ciphertext: bytes, clear: bytes) -> bytes:
+        """What was encrypted; raises UnopenedError."""
+        try:
+            return self._cipher.decrypt(place.to_bytes(_NONCE_BYTES, "big"), ciphertext, clear)
+        except InvalidTag:
+            raise UnopenedError("altered", "the event was altered, or its payload is that of another event") from None
+
+    def __repr__(self) -> str:
+        return "BatchKey(hidden)"
 
 
 class EpochKey:
     """The secret of an epoch, ready to be used."""
 
-    __slots__ = ("_begun", "epoch", "group")
+    __slots__ = ("_batches", "_begun", "epoch", "group")
 
     def __init__(self, secret: Secret, group: bytes, epoch: int) -> None:
         self.group = group
         self.epoch = epoch
+        self._batches: dict[bytes, BatchKey] = {}
         self._begun = HMAC(secret.reveal(), SHA512())
-        # What all messages of the epoch begin with is hashed once.
+        # What all batches of the epoch begin with is hashed once.
         self._begun.update(enc(_KEY_CONTEXT, group, epoch.to_bytes(4, "big")))
 
-    def message_key(self, salt: bytes, clear_digest: bytes) -> tuple[bytes, bytes]:
-        """The key of a message, and the commitment to it."""
+    def batch_key(self, salt: bytes) -> BatchKey:
+        """The key of a new batch."""
         expanding = self._begun.copy()
-        expanding.update(enc(salt, clear_digest) + _FIRST_BLOCK)
-        block = expanding.finalize()
-        return block[:32], block[32:]
+        expanding.update(enc(salt) + _FIRST_BLOCK)
+        return BatchKey(expanding.finalize())
+
+    def committed_key(self, salt: bytes, commitment: bytes) -> BatchKey:
+        """The key of a batch that was sealed with this commitment to it; raises UnopenedError."""
+        key = self._batches.get(salt)
+        is_known = key is not None
+        if key is None:
+            key = self.batch_key(salt)
+        if not compare_digest(key.commitment, commitment):
+            raise UnopenedError("altered", "the sealed payload was altered, or is of a group of the same name")
+        if not is_known:
+            self._batches[salt] = key
+            if len(self._batches) > _REMEMBERED:
+                del self._batches[next(iter(self._batches))]
+        return key
 
     def __repr__(self) -> str:
         return f"EpochKey({self.group!r}, {self.epoch}, hidden)"
 
 
-def hedged_salt(seed: Secret, randomness: bytes, leaf: bytes) -> bytes:
-    """A salt that is fresh as long as the randomness or the message is; `leaf` stands for all that is signed."""
-    return hashlib.blake2b(randomness + leaf, digest_size=SALT_BYTES, key=seed.reveal(), person=_SALT_CONTEXT).digest()
-
-
-def encrypt(key: bytes, inside: bytes, clear: bytes) -> bytes:
-    """The ciphertext and its tag; `clear` is what goes with it unencrypted, and cannot be altered either."""
-    return ChaCha20Poly1305(key).encrypt(_NONCE, inside, clear)
-
-
-def check_commitment(expected: bytes, found: bytes) -> None:
-    """Raises UnopenedError unless the key is the one that the message was made with."""
-    if not compare_digest(expected, found):
-        raise UnopenedError("altered", "the sealed payload was altered, or moved to another event, or is of other keys")
-
-
-def decrypt(key: bytes, ciphertext: bytes, clear: bytes) -> bytes:
-    """What was encrypted; raises UnopenedError."""
-    try:
-        return ChaCha20Poly1305(key).decrypt(_NONCE, ciphertext, clear)
-    except InvalidTag:
-        raise UnopenedError("altered", "the sealed payload was altered") from None
+def hedged_salt(seed: Secret, randomness: bytes, root: bytes) -> bytes:
+    """A salt that is fresh as long as the randomness is, or what is sealed; `root` stands for all of that."""
+    hashed = hashlib.blake2b(randomness + root, digest_size=SALT_BYTES, key=seed.reveal(), person=_SALT_CONTEXT)
+    return hashed.digest()

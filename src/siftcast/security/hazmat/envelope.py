@@ -1,18 +1,20 @@
-"""The bytes of a sealed payload: a head that everybody reads, and what only the group reads.
+"""The bytes of a sealed payload: a head that everybody reads, and an inside that only the group reads.
 
-    head      "\\xf5SFT" version(1) group(1+n) epoch(4) salt(32) commitment(32)
-    inside    publisher(1+n) run(16) number(8) signature(64) depth(1) sides(2) path(32 × depth) length(4) payload zeros
+    head      "\\xf5SFT" version(1) group(1+n) epoch(4) salt(16) commitment(32) place(2)
+    inside    publisher(1+n) run(8) number(8) signature(64) depth(1) sides(2) path(32 × depth) length(4) payload zeros
 
 The head is followed by the inside, encrypted, and a tag of 16 bytes. The head and all of the event that is in the clear
 are associated data. The magic is no UTF-8 and no beginning of a common format, so that a plain payload is seldom taken
 for a sealed one; one that is, is not handed out to those who want sealed ones, which is no loss.
 
-What a publisher signs (`signed_part`) names group, epoch, publisher, run, number, the clear part and the payload, but
-not the key: a member who encrypts again what a publisher said has made a replay of it, and no more.
+What a publisher signs (`leaf_of`) is group, epoch, publisher, run, number, the clear part and the payload, but not the
+key: a member who encrypts again what a publisher said has made a replay of it, and no more. Each part of it says where
+it ends, and the payload is last, so no two events have the same bytes to be signed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from struct import Struct
 from typing import Final
 
@@ -20,37 +22,43 @@ import msgspec
 
 from siftcast.security.errors import UnopenedError
 from siftcast.security.hazmat.derivation import COMMITMENT_BYTES, SALT_BYTES, TAG_BYTES
-from siftcast.security.hazmat.encoding import Reader, enc
-from siftcast.security.hazmat.hash_tree import Proof
+from siftcast.security.hazmat.hash_tree import DEPTH_PLACE, HASH_BYTES, LEAF, PROOF_BYTES_MIN
 from siftcast.security.hazmat.padding import pad, unpad
 
 MAGIC: Final = b"\xf5SFT"
 VERSION: Final = 1
-RUN_BYTES, NUMBER_BYTES, EPOCH_BYTES = 16, 8, 4
-_HEAD = Struct(f">I{SALT_BYTES}s{COMMITMENT_BYTES}s")
+RUN_BYTES = 8
+_PREFIX = MAGIC + bytes((VERSION,))
+_HEAD = Struct(f">I{SALT_BYTES}s{COMMITMENT_BYTES}sH")
+_PLACE = Struct(">H").pack
 _EVENT = Struct(f">{RUN_BYTES}sQ")
-_LEAF_CONTEXT = b"siftcast sealed payload 1: event"
+_LENGTH = Struct(">I").pack
+_LEAF_CONTEXT = LEAF + b"siftcast sealed payload 1: event"
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What everybody reads."""
+    """What everybody reads; `scope` are the bytes of version, group and epoch, and it ends at `end`."""
 
+    scope: bytes
     group: bytes
     epoch: int
     salt: bytes
     commitment: bytes
+    place: int
+    end: int
 
 
 class Inside(msgspec.Struct, frozen=True, gc=False):
-    """What the group reads."""
+    """What the group reads; `who` are the bytes of publisher, run and number."""
 
-    __repr__ = object.__repr__  # the payload is not for logs
-
+    who: bytes
     publisher: bytes
     run: bytes
     number: int
-    proof: Proof
+    proof: bytes
     payload: bytes
+
+    __repr__ = object.__repr__  # the payload is not for logs
 
 
 def is_sealed(payload: bytes) -> bool:
@@ -58,46 +66,54 @@ def is_sealed(payload: bytes) -> bool:
     return payload.startswith(MAGIC)
 
 
-def head_start(group: bytes, epoch: int) -> bytes:
-    """The head as far as it is the same for all messages of an epoch."""
-    return b"".join((MAGIC, bytes((VERSION, len(group))), group, epoch.to_bytes(EPOCH_BYTES, "big")))
+def scope_of(group: bytes, epoch: int) -> bytes:
+    """The head after the magic, as far as it is the same for all events of an epoch."""
+    return bytes((VERSION, len(group))) + group + epoch.to_bytes(4, "big")
 
 
-def read_head(sealed: bytes) -> tuple[Head, int]:
-    """The head, and where it ends; raises UnopenedError."""
-    if not sealed.startswith(MAGIC):
-        raise UnopenedError("plain", "the payload is not sealed")
-    reader = Reader(sealed, len(MAGIC))
-    if (version := reader.number(1)) != VERSION:
-        raise UnopenedError("malformed", f"the payload is sealed in version {version}, and this is version {VERSION}")
-    head = Head(reader.name(), *reader.unpack(_HEAD))
-    if len(sealed) < reader.place + TAG_BYTES:
+def write_head(scope: bytes, salt: bytes, commitment: bytes, place: int) -> bytes:
+    """What goes before the ciphertext of the event at this place of a batch."""
+    return b"".join((MAGIC, scope, salt, commitment, _PLACE(place)))
+
+
+def read_head(sealed: bytes) -> Head:
+    """What everybody reads; raises UnopenedError."""
+    if not sealed.startswith(_PREFIX):
+        if not is_sealed(sealed):
+            raise UnopenedError("plain", "the payload is not sealed")
+        raise UnopenedError("malformed", f"the payload is not sealed in version {VERSION}, which this one reads")
+    start = len(_PREFIX) + 1 + sealed[len(_PREFIX)] if len(sealed) > len(_PREFIX) else 0
+    end = start + _HEAD.size
+    if not start or len(sealed) < end + TAG_BYTES:
         raise UnopenedError("malformed", "the sealed payload is cut short")
-    return head, reader.place
+    epoch, salt, commitment, place = _HEAD.unpack_from(sealed, start)
+    group = sealed[len(_PREFIX) + 1 : start]
+    return Head(sealed[len(MAGIC) : start + 4], group, epoch, salt, commitment, place, end)
 
 
-def inside_start(publisher: bytes, run: bytes) -> bytes:
-    """The inside as far as it is the same for all messages of a run."""
-    return bytes((len(publisher),)) + publisher + run
+def who_of(publisher: bytes, run: bytes, number: int) -> bytes:
+    """What the inside begins with."""
+    return bytes((len(publisher),)) + publisher + _EVENT.pack(run, number)
 
 
-def write_inside(start: bytes, number: int, proof: bytes, payload: bytes) -> bytes:
+def write_inside(who: bytes, proof: bytes, payload: bytes) -> bytes:
     """What is encrypted."""
-    return b"".join((start, number.to_bytes(NUMBER_BYTES, "big"), proof, pad(payload)))
+    return b"".join((who, proof, pad(payload)))
 
 
 def read_inside(inside: bytes) -> Inside:
     """What was encrypted; raises UnopenedError unless it is exactly what `write_inside` makes."""
-    reader = Reader(inside)
-    publisher, (run, number) = reader.name(), reader.unpack(_EVENT)
-    return Inside(publisher, run, number, Proof.read(reader), unpad(reader.rest()))
+    start = 1 + inside[0] if inside else 0
+    end = start + _EVENT.size
+    if not inside or len(inside) < end + PROOF_BYTES_MIN:
+        raise UnopenedError("malformed", "the inside of the sealed payload is cut short")
+    run, number = _EVENT.unpack_from(inside, start)
+    stop = end + PROOF_BYTES_MIN + HASH_BYTES * inside[end + DEPTH_PLACE]
+    if len(inside) < stop:
+        raise UnopenedError("malformed", "the path to the signature is cut short")
+    return Inside(inside[:end], inside[1:start], run, number, inside[end:stop], unpad(inside[stop:]))
 
 
-def signed_start(group: bytes, epoch: int, publisher: bytes, run: bytes) -> bytes:
-    """What is signed, as far as it is the same for all messages of a run and an epoch."""
-    return enc(_LEAF_CONTEXT, group, epoch.to_bytes(EPOCH_BYTES, "big"), publisher, run)
-
-
-def signed_part(start: bytes, number: int, clear_digest: bytes, payload: bytes) -> bytes:
-    """All that a publisher vouches for."""
-    return start + enc(number.to_bytes(NUMBER_BYTES, "big"), clear_digest, payload)
+def leaf_of(scope: bytes, who: bytes, clear: bytes, payload: bytes) -> bytes:
+    """The hash of all that a publisher vouches for."""
+    return hashlib.sha256(b"".join((_LEAF_CONTEXT, scope, who, _LENGTH(len(clear)), clear, payload))).digest()
