@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from siftcast.model.showing import given
+from siftcast.model.values import is_text
 from siftcast.security.errors import KeyRingError, SealError
 from siftcast.security.groups import Group, GroupPublisher
 from siftcast.security.hazmat.derivation import EpochKey
@@ -63,6 +64,8 @@ class KeyRing:
         """The ring in a folder; raises KeyRingError if there is none, or others can read it."""
         if not isinstance(folder, Path | str):
             raise KeyRingError(f"a key ring is in a folder, which is a path, not {given(folder)}")
+        if not is_text(str(folder)) or "\0" in str(folder):
+            raise KeyRingError(f"{given(str(folder))} is no path")
         ring = cls(folder=Path(folder))
         ring._read()
         return ring

@@ -39,7 +39,7 @@ def sealing_of(seal: object, group: object, keys: AnyKeys | None, keys_of_bus: K
         if group is not None or keys is not None:
             raise SealError("group and keys say how an event is sealed; add seal='payload'")
         return None
-    if seal != "payload":
+    if not isinstance(seal, str) or seal != "payload":
         raise SealError(f"seal is 'payload', or left out; not {given(seal)}")
     ring = keys_of_bus if keys is None else as_ring(keys)
     if ring is None:
