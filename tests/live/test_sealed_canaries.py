@@ -66,7 +66,7 @@ async def test_nobody_on_the_way_sees_what_is_sealed(tmp_path: Path, caplog: pyt
             policy = QueuePolicy(refusals_max=2)
             stream = await subscriber.subscribe("value >= 0", durable="desk", policy=policy).ready()
             later = await subscriber.subscribe("value >= 0", durable="later").ready()
-            await until(lambda: "later" in str(network.nodes["n0"].describe()))
+            await until(lambda: network.nodes["n0"].describe()["state"]["entries"])
             later.close()
             events = [Event({"value": n, "note": ATTRIBUTE}, payload=f"{CANARY} {n}".encode()) for n in range(20)]
             await publisher.publish_many(events, durable=True, seal="payload", group="desk")

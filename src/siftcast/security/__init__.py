@@ -12,7 +12,7 @@ What is sealed, and what that protects against whom, is in docs/security.md; why
 from siftcast.security.errors import REASONS, KeyRingError, Reason, SealError, UnopenedError
 from siftcast.security.hazmat.envelope import is_sealed
 from siftcast.security.recipes import Opened, Opener, Sealer
-from siftcast.security.replays import Replays, Token
+from siftcast.security.replays import Replays, Run
 from siftcast.security.ring import AnyKeys, KeyRing, as_ring
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "Opener",
     "Reason",
     "Replays",
+    "Run",
     "SealError",
     "Sealer",
-    "Token",
     "UnopenedError",
     "as_ring",
     "is_sealed",

@@ -11,22 +11,15 @@ passes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 WINDOW = 16_384
 RUNS_MAX = 4_096
 
 
-class Token(NamedTuple):
-    """What names a sealed event."""
-
-    publisher: str
-    run: bytes
-    source: str
-    number: int
+Run = tuple[str, bytes, str]
+"""A publisher, a run of it, and the source that an event names."""
 
 
-class _Run:
+class _Numbers:
     """The numbers of one run that were seen; all up to `floor` count as seen."""
 
     __slots__ = ("floor", "seen")
@@ -49,17 +42,18 @@ class _Run:
 class Replays:
     """The events that one subscription has been given."""
 
-    __slots__ = ("_runs",)
+    __slots__ = ("_last", "_numbers", "_runs")
 
     def __init__(self) -> None:
-        self._runs: dict[tuple[str, bytes, str], _Run] = {}
+        self._runs: dict[Run, _Numbers] = {}
+        self._last: Run | None = None
+        self._numbers = _Numbers()
 
-    def admit(self, token: Token) -> bool:
+    def admit(self, run: Run, number: int) -> bool:
         """Whether an event was not there before."""
-        publisher, name, source, number = token
-        key = publisher, name, source
-        run = self._runs.pop(key, None) or _Run()
-        self._runs[key] = run  # the last one heard of is the last one to be forgotten
-        if len(self._runs) > RUNS_MAX:
-            del self._runs[next(iter(self._runs))]
-        return run.admit(number)
+        if run != self._last:
+            self._last, self._numbers = run, self._runs.pop(run) if run in self._runs else _Numbers()
+            self._runs[run] = self._numbers  # the last one heard of is the last one to be forgotten
+            if len(self._runs) > RUNS_MAX:
+                del self._runs[next(iter(self._runs))]
+        return self._numbers.admit(number)

@@ -26,8 +26,8 @@ from siftcast.security import (
     Opener,
     Reason,
     Replays,
+    Run,
     SealError,
-    Token,
     UnopenedError,
     as_ring,
     is_sealed,
@@ -66,21 +66,21 @@ class Opening:
         self._replays = Replays()
         self._allow_plain = allow_plain
         self._is_durable = is_durable
-        self._unanswered: dict[int, Token] = {}
+        self._unanswered: dict[int, tuple[Run, int]] = {}
 
     def open(self, event: WireEvent, position: int) -> Opened | None:
         """What was sealed, or None for a plain event where they are wanted too; raises UnopenedError."""
         if self._allow_plain and not is_sealed(event.payload):
             return None
         opened = open_event(self._opener, event, kept=self._is_durable)
-        token = Token(opened.publisher, opened.run, event.source, opened.number)
+        run = opened.publisher, opened.run, event.source
         if self._is_durable:
-            if self._unanswered.get(position) == token:
+            if self._unanswered.get(position) == (run, opened.number):
                 return opened
-            self._unanswered[position] = token
+            self._unanswered[position] = run, opened.number
             if len(self._unanswered) > _UNANSWERED_MAX:  # refused too often, they wait as dead letters
                 del self._unanswered[next(iter(self._unanswered))]
-        if not self._replays.admit(token):
+        if not self._replays.admit(run, opened.number):
             raise UnopenedError("replayed", f"number {opened.number} of '{opened.publisher}' was there before")
         return opened
 
