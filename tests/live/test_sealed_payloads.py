@@ -12,6 +12,7 @@ import pytest
 
 import siftcast
 from siftcast import Event, EventError, KeyRing, QueuePolicy, SealError
+from siftcast.interfaces.cli import main
 from siftcast.overlays.wire_events import decode_event, encode_fields
 from siftcast.runtimes.live.client.durable_inbox import REASON_KEPT
 from siftcast.security.keeping import add_publisher, begin_group, issue, make_publisher, revoke, rotate
@@ -293,6 +294,24 @@ async def test_what_was_opened_is_not_published_in_the_clear_by_accident(rings) 
         nameless = Event(carried[0].attributes, payload=carried[0].payload)
         with pytest.raises(EventError, match="a sealed event without id"):
             await bus.publish(nameless)
+
+
+@on_loop
+async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path, rings) -> None:
+    _, feed, member = rings
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"price": 1, "note": "a text"}\n{"price": 2, "note": {"of": [1]}}\n{"price": 3}\n')
+    async with running() as node, siftcast.connect(url_of(node), keys=member) as bus:
+        stream = await bus.subscribe("price > 0").ready()
+        command = ["publish", str(rows), "--payload", "note", "--at", url_of(node), "--quiet"]
+        sealed = [*command, "--seal", "payload", "--group", "desk", "--keys", str(feed)]
+        assert await asyncio.to_thread(main, sealed) == 0
+        found = await taken(stream, 3)
+        assert [event.payload for event in found] == [b"a text", b'{"of":[1]}', b""]
+        assert [dict(event) for event in found] == [{"price": 1}, {"price": 2}, {"price": 3}]
+        plain = await bus.subscribe("price > 0", allow_plain=True).ready()
+        assert await asyncio.to_thread(main, command) == 0
+        assert [event.payload for event in await taken(plain, 3)] == [b"a text", b'{"of":[1]}', b""]
 
 
 @on_loop
