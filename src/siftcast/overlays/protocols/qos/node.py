@@ -388,11 +388,14 @@ class Qos(Protocol):
 
     def _turn(self) -> None:
         """Has every place look after its links."""
+        delays = self._delays
         for number, place in tuple(self._places.items()):
             known = partial(self._known, place.id)
-            around = Surroundings(known, self._delays.known, self._gazette.lasts, self._now, self._settings.request_ms)
+            around = Surroundings(
+                known, delays.known, self._gazette.lasts, self._now, self._settings.request_ms, delays.least
+            )
             place.turn(self._gazette.offered, around)
-            expected = place.expectation(self._delays.known)
+            expected = place.expectation(around)
             if expected is not None:
                 self._effects.append(expected)
             if place.is_empty and place.end(self._now):
