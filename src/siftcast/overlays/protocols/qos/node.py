@@ -549,7 +549,7 @@ class Qos(Protocol):
             "parents": len(parents),
             "children": len(children),
             "publishing": tuple(sorted(self._gazette.offered)),
-            "bounds_missed": sum(place.bound.missed_since_ms is not None for place in self._places.values()),
+            "bounds_missed": sum(place.bound.is_worth_trying for place in self._places.values()),
             "bounds_claimed": sum(place.bound.claim_ms < _NO_BOUND for place in self._places.values()),
             "bounds_impossible": sum(place.bound.is_impossible for place in self._places.values()),
             "kept": len(self._recent),
