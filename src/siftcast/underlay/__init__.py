@@ -11,6 +11,7 @@
     rocketfuel.py
     topology_zoo.py
     latency_matrix.py
+    ground_file.py      a network that was measured: hosts, delays, routes; read and written
     catalogue.py        generators and formats by name, as scenarios choose them
 
 An overlay's message from server to server crosses the arcs of a route, so that stress and resource usage are counted
@@ -19,6 +20,7 @@ exactly. Nothing here knows what is sent.
 
 from siftcast.underlay.balanced_tree import BalancedTree
 from siftcast.underlay.brite import read_brite
+from siftcast.underlay.ground_file import GroundFile, GroundHost, GroundRoute, read_ground, write_ground
 from siftcast.underlay.hierarchy import Hierarchy
 from siftcast.underlay.latency_matrix import read_latency_matrix
 from siftcast.underlay.measured import MeasuredUnderlay
@@ -32,6 +34,9 @@ from siftcast.underlay.waxman import Waxman
 __all__ = [
     "Arcs",
     "BalancedTree",
+    "GroundFile",
+    "GroundHost",
+    "GroundRoute",
     "Hierarchy",
     "MeasuredUnderlay",
     "Network",
@@ -40,7 +45,9 @@ __all__ = [
     "Waxman",
     "list_topology_zoo",
     "read_brite",
+    "read_ground",
     "read_latency_matrix",
     "read_rocketfuel",
     "read_topology_zoo",
+    "write_ground",
 ]
