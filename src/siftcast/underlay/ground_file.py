@@ -44,6 +44,12 @@ HostNumber = Annotated[int, Meta(ge=0)]
 Delay = float | None
 
 
+class _Head(msgspec.Struct, frozen=True):
+    """What every version of the format begins with; looked at first, as another version may hold anything else."""
+
+    format: Literal["siftcast-ground-1"]
+
+
 class GroundHost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A host that was measured: the name people know it by, its identity and its address, where these are known."""
 
@@ -95,6 +101,7 @@ class GroundFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
         """A file's content; `path` is what errors call it."""
         text = decode(path, content)
         try:
+            msgspec.json.decode(text, type=_Head)
             return msgspec.json.decode(text, type=cls)
         except msgspec.ValidationError as error:
             raise TopologyFileError(str(path), str(error), remedy=f"a ground file is of the format {FORMAT}") from None
