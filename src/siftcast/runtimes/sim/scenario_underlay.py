@@ -41,8 +41,8 @@ def planned_ms(underlay: Underlay) -> Floats:
 def reachable_contacts(underlay: Underlay, contacts: Mapping[int, Iterable[int]]) -> dict[int, tuple[int, ...]]:
     """Contacts of all servers, with others beside those that cannot be reached: a way to each of them.
 
-    Whoever names contacts to a peer that cannot reach them has to name it others. Servers on the way are told of the
-    next one, so that who was to hang together by contacts still does.
+    Whoever names contacts to a peer that cannot reach them has to name it others. Each server on the way has the next
+    one for a contact, so that who was to hang together by contacts still does.
     """
     named = {server: dict.fromkeys(others) for server, others in contacts.items()}
     if underlay.unreachable is not None:
