@@ -9,7 +9,6 @@ import pytest
 from siftcast.experiments.table import Table
 from siftcast.experiments.underlay.changing import ChangingTree, measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import nearest_votes, path_counts, potentials, select, select_by_votes
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.judge import judge
@@ -22,6 +21,7 @@ from siftcast.experiments.underlay.routes import beyond, is_before
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, messages
 from siftcast.experiments.underlay.setup import ROWS, configurations, degree_of
 from siftcast.experiments.underlay.world import GROUNDS, World
+from siftcast.space.core_scores import nearest_votes, path_counts, potentials, select, select_by_votes
 from siftcast.spark.sweeps import Outcome
 from siftcast.underlay.network import Network
 

@@ -7,9 +7,9 @@ from statistics import fmean
 from siftcast.experiments.claims import Verdict
 from siftcast.experiments.table import Result, Table
 from siftcast.experiments.underlay.core_discovery import Rule
-from siftcast.experiments.underlay.cores import STRATEGIES
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, FLAT, LAYERED
+from siftcast.space.core_scores import STRATEGIES
 
 OURS = ("SPath", "MaxPath", "CNeigh", "SPotent")
 SAVED = {"SPotent": 47.0, "CNeigh": 49.0}

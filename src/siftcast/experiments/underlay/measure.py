@@ -10,7 +10,6 @@ import numpy as np
 
 from siftcast.experiments.underlay.changing import measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import STRATEGIES, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
@@ -18,6 +17,7 @@ from siftcast.experiments.underlay.quality import measure, nearest_links
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, messages
 from siftcast.experiments.underlay.setup import CORES, degree_of
 from siftcast.experiments.underlay.world import World
+from siftcast.space.core_scores import STRATEGIES, select
 
 Found = dict[str, Any]
 _STEPS = 10
