@@ -57,7 +57,7 @@ FILTERS = {
     "n6": Filter.parse("value < 600"),
     HOPELESS: Filter.parse("value BETWEEN 200 AND 799"),
 }
-SIMULATED_EVENTS, EVENTS, EVENTS_MAX, INTERVAL_S = 400, 2_000, 6_000, 0.015
+SIMULATED_EVENTS, EVENTS, EVENTS_MAX, INTERVAL_S = 200, 2_000, 6_000, 0.015
 """Of EVENTS each subscriber wants more than WINDOW, so that what came while the overlay arranged itself counts no more.
 Then it goes on until all bounds are met: a machine that stood still for a moment makes some late."""
 ARRANGED_WITHIN_S = 60.0
@@ -220,7 +220,9 @@ async def test_bounds_that_hold_in_the_simulator_hold_among_eight_processes(tmp_
                     while wanted.keys() - each.got.keys():
                         await asyncio.sleep(0.05)
                 assert {number: times for number, times in each.got.items() if number >= 0} == wanted
-            stood = {name: await standing(network, name) for name in FILTERS}
+            stood = dict(
+                zip(FILTERS, await asyncio.gather(*(standing(network, name) for name in FILTERS)), strict=True)
+            )
     assert {name: each["state"] for name, each in stood.items()} == simulated_ones, stood
     assert all(each["counted"] == WINDOW for each in stood.values())
     assert all(stood[name]["share_in_time"] >= SHARE_MIN for name in BOUNDS)
