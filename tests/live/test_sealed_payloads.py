@@ -297,6 +297,19 @@ async def test_what_was_opened_is_not_published_in_the_clear_by_accident(rings) 
 
 
 @on_loop
+async def test_a_folder_that_is_named_at_each_call_is_one_ring(rings) -> None:
+    """Or each event would be the first of a run of its own, and files would be read for each."""
+    _, feed, member = rings
+    async with in_process() as bus, bus.subscribe("TRUE", keys=member) as stream:
+        for _ in range(3):
+            await bus.publish(EVENT, keys=feed, **SEALED)
+            await bus.publish(EVENT, keys=str(feed), **SEALED)
+        runs = {(event._opened.run, event._opened.number) for event in await taken(stream, 6)}
+        assert len({run for run, _ in runs}) == 1
+        assert sorted(number for _, number in runs) == [1, 2, 3, 4, 5, 6]
+
+
+@on_loop
 async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path, rings) -> None:
     _, feed, member = rings
     rows = tmp_path / "rows.jsonl"

@@ -13,7 +13,7 @@ from siftcast.security.errors import REASONS, KeyRingError, Reason, SealError, U
 from siftcast.security.hazmat.envelope import is_sealed
 from siftcast.security.recipes import Opened, Opener, Sealer
 from siftcast.security.replays import Replays, Run
-from siftcast.security.ring import AnyKeys, KeyRing, as_ring
+from siftcast.security.ring import AnyKeys, KeyRing, Rings, load_keys
 
 __all__ = [
     "REASONS",
@@ -24,10 +24,11 @@ __all__ = [
     "Opener",
     "Reason",
     "Replays",
+    "Rings",
     "Run",
     "SealError",
     "Sealer",
     "UnopenedError",
-    "as_ring",
     "is_sealed",
+    "load_keys",
 ]

@@ -13,26 +13,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from siftcast.security.errors import UnopenedError
-from siftcast.security.groups import GroupPublisher
-from siftcast.security.hazmat.derivation import hedged_salt
+from siftcast.security.hazmat.derivation import BatchKey, hedged_salt
 from siftcast.security.hazmat.envelope import (
-    Inside,
     leaf_of,
     read_head,
     read_inside,
     scope_of,
+    split_head,
     who_of,
     write_head,
     write_inside,
+    write_place,
 )
-from siftcast.security.hazmat.hash_tree import BATCH_MAX, HashTree
+from siftcast.security.hazmat.hash_tree import BATCH_MAX, HashTree, Verifier
 from siftcast.security.ring import HeldEpoch, KeyRing, Randomness
 
 _RANDOM_BYTES = 32
+_REMEMBERED = 256
+"""Batches; the events of more than these come in turns only from as many publishers at once."""
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):
@@ -81,19 +84,35 @@ class Sealer:
         salt = hedged_salt(signing.seed, self._random(_RANDOM_BYTES), tree.root)
         key = held.key.batch_key(salt)
         sealed = []
+        shared = write_head(scope, salt, key.commitment)
         for place, ((clear, who, payload), proof) in enumerate(zip(begun, tree.proofs(signing), strict=True)):
-            head = write_head(scope, salt, key.commitment, place)
+            head = shared + write_place(place)
             sealed.append(head + key.encrypt(place, write_inside(who, proof, payload), head + clear))
         return sealed
 
 
-class Opener:
-    """Opens what publishers of the groups of a ring have sealed."""
+class _Batch(NamedTuple):
+    """What is known of a batch of which an event was opened before."""
 
-    __slots__ = ("_ring",)
+    held: HeldEpoch
+    scope: bytes
+    key: BatchKey
+    signers: dict[bytes, tuple[str, Verifier]]
+
+
+class Opener:
+    """Opens what publishers of the groups of a ring have sealed.
+
+    What events of a batch have in common is looked up and checked with the first of them, and remembered under the
+    bytes that they share, for as long as the ring stays as it is.
+    """
+
+    __slots__ = ("_batches", "_ring", "_state")
 
     def __init__(self, ring: KeyRing) -> None:
         self._ring = ring
+        self._state = ring.state
+        self._batches: dict[bytes, _Batch] = {}
 
     def open(self, clear: bytes, sealed: bytes, now_s: float, *, kept: bool) -> Opened:
         """The payload behind a sealed one, as its publisher sealed it beside this clear part; raises UnopenedError.
@@ -101,16 +120,29 @@ class Opener:
         `kept` says that the event comes from a durable queue, which may be older than the last two epochs.
         """
         self._ring.look(now_s)
-        head = read_head(sealed)
-        held = self._find(head.group, head.epoch, now_s)
+        shared, place, end = split_head(sealed)
+        if self._state is not self._ring.state:
+            self._state = self._ring.state
+            self._batches.clear()
+        batch = self._batches.get(shared) or self._begin_batch(shared, now_s)
+        held = batch.held
         if now_s >= held.stale_from_s and not kept:
-            raise UnopenedError("stale-epoch", f"epoch {head.epoch} of group '{held.group.name}' passes no longer")
-        key = held.key.committed_key(head.salt, head.commitment)
-        inside = read_inside(key.decrypt(head.place, sealed[head.end :], sealed[: head.end] + clear))
-        publisher = self._publisher(held, inside, now_s)
-        leaf = leaf_of(head.scope, inside.who, clear, inside.payload)
-        self._ring.verifier(publisher).verify(leaf, inside.proof)
-        return Opened(inside.payload, publisher.name, held.group.name, head.epoch, inside.run, inside.number)
+            raise UnopenedError("stale-epoch", f"epoch {held.key.epoch} of group '{held.group.name}' passes no longer")
+        inside = read_inside(batch.key.decrypt(place, sealed[end:], sealed[:end] + clear))
+        publisher, verifier = batch.signers.get(inside.publisher) or self._begin_signer(batch, inside.publisher, now_s)
+        verifier.verify(leaf_of(batch.scope, inside.who, clear, inside.payload), inside.proof)
+        return Opened(inside.payload, publisher, held.group.name, held.key.epoch, inside.run, inside.number)
+
+    def _begin_batch(self, shared: bytes, now_s: float) -> _Batch:
+        """What the head of a batch stands for, once its commitment is that of the group's key."""
+        head = read_head(shared)
+        held = self._find(head.group, head.epoch, now_s)
+        key = held.key.batch_key(head.salt)
+        key.check(head.commitment)
+        batch = self._batches[shared] = _Batch(held, head.scope, key, {})
+        if len(self._batches) > _REMEMBERED:
+            del self._batches[next(iter(self._batches))]
+        return batch
 
     def _find(self, group: bytes, epoch: int, now_s: float) -> HeldEpoch:
         held = self._ring.held(group, epoch)
@@ -123,9 +155,10 @@ class Opener:
             raise UnopenedError("no-key", f"the key ring has no group '{name}'")
         raise UnopenedError("unknown-epoch", f"the key ring has no epoch {epoch} of group '{name}'")
 
-    def _publisher(self, held: HeldEpoch, inside: Inside, now_s: float) -> GroupPublisher:
-        """Who is said to have sealed, unless it was revoked; the signature is still to be verified."""
-        name, epoch = inside.publisher.decode("ascii", "backslashreplace"), held.key.epoch
+    def _begin_signer(self, batch: _Batch, publisher: bytes, now_s: float) -> tuple[str, Verifier]:
+        """What verifies events of a publisher of the group that was not revoked."""
+        held = batch.held
+        name, epoch = publisher.decode("ascii", "backslashreplace"), held.key.epoch
         found = held.group.publishers.get(name)
         if found is None and self._ring.look(now_s, is_needed=True):
             again = self._ring.held(held.key.group, epoch)
@@ -134,4 +167,5 @@ class Opener:
             raise UnopenedError("unknown-publisher", f"'{name}' is no publisher of group '{held.group.name}'")
         if not found.may_seal(epoch):
             raise UnopenedError("revoked", f"publisher '{name}' was revoked from epoch {found.revoked_from} on")
-        return found
+        signer = batch.signers[publisher] = name, self._ring.verifier(found)
+        return signer

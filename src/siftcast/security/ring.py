@@ -54,6 +54,8 @@ class KeyRing:
         self._stamp: object = None
         self._looked_s = float("-inf")
         self._trouble = ""
+        self.state = object()
+        """Another one whenever what the ring holds has changed."""
         self._groups: dict[str, Group] = {}
         self._held: dict[tuple[bytes, int], HeldEpoch] = {}
         self._verifiers: dict[bytes, Verifier] = {}
@@ -125,11 +127,12 @@ class KeyRing:
         """The run of this process with the ring, and as many numbers that no other event of it has."""
         if os.getpid() != self._process:  # a child of a fork would give the numbers of its parent once more
             self._begin_run()
-        return self._run, [next(self._count) for _ in range(many)]
+        run, numbers = self._run  # taken together, because other threads may begin another one
+        return run, [next(numbers) for _ in range(many)]
 
     def _begin_run(self) -> None:
         self._process = os.getpid()
-        self._run, self._count = os.urandom(RUN_BYTES), count(1)
+        self._run = os.urandom(RUN_BYTES), count(1)
 
     # -- files that change ---------------------------------------------------------------------------
 
@@ -167,6 +170,7 @@ class KeyRing:
                 for name, group in groups.items()
                 for number, epoch in group.epochs.items()
             }
+        self.state = object()
         self._name = None if signing is None else signing[0]
         self.signing = None if signing is None else SigningKey(signing[1])
         self._begin_run()
@@ -182,12 +186,36 @@ class KeyRing:
 
 
 AnyKeys = KeyRing | Path | str
+"""A key ring, or the folder that it is in."""
 Randomness = Callable[[int], bytes]
 
 
-def as_ring(keys: object) -> KeyRing:
+class Rings:
+    """The key rings of a bus: its own, and those that were named by their folders, each loaded once."""
+
+    def __init__(self, own: KeyRing | None = None) -> None:
+        self._own = own
+        self._loaded: dict[str, KeyRing] = {}
+
+    def of(self, keys: object) -> KeyRing | None:
+        """The ring that is meant, or the bus's own where none is; raises KeyRingError, also for one that is empty."""
+        if keys is None:
+            return self._own
+        if isinstance(keys, KeyRing):
+            return _with_groups(keys)
+        ring = self._loaded.get(str(keys)) if isinstance(keys, Path | str) else None
+        if ring is None:
+            ring = load_keys(keys)
+            self._loaded[str(keys)] = ring
+        return ring
+
+
+def load_keys(keys: object) -> KeyRing:
     """A ring, or the one in a folder; raises KeyRingError, also for one that is empty."""
-    ring = keys if isinstance(keys, KeyRing) else KeyRing.load(keys)  # type: ignore[arg-type]
+    return _with_groups(keys if isinstance(keys, KeyRing) else KeyRing.load(keys))  # type: ignore[arg-type]
+
+
+def _with_groups(ring: KeyRing) -> KeyRing:
     if not ring.groups:
         raise KeyRingError("the key ring is empty: it has no group; have one issued into it")
     return ring

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from siftcast.security import KeyRing, KeyRingError, Opener, Sealer, as_ring
+from siftcast.security import KeyRing, KeyRingError, Opener, Sealer, load_keys
 from siftcast.security.hazmat.secret import Secret
 from siftcast.security.keeping import add_publisher, begin_group, issue, make_publisher, revoke, rotate
 from siftcast.security.ring_files import group_path, read_group, stamp_of
@@ -99,7 +99,7 @@ def test_a_folder_that_is_not_there_or_empty_is_no_ring(tmp_path: Path) -> None:
         KeyRing.load(tmp_path / "missing")
     (tmp_path / "empty").mkdir(mode=0o700)
     with pytest.raises(KeyRingError, match="is empty"):
-        as_ring(tmp_path / "empty")
+        load_keys(tmp_path / "empty")
 
 
 def test_keys_do_not_print_pickle_copy_or_encode(tmp_path: Path) -> None:

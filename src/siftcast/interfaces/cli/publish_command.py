@@ -133,8 +133,9 @@ def publish(
 def _check_seal(seal: str | None, group: str | None, keys: Path | None) -> None:
     """Raises SealError where payloads could not be sealed as asked, before anything is read or connected."""
     from siftcast.runtimes.live.client.sealing import sealing_of
+    from siftcast.security import Rings
 
-    sealing_of(seal, group, keys, None)
+    sealing_of(seal, group, keys, Rings())
 
 
 def _at(url: str) -> str:

@@ -92,7 +92,7 @@ def subscribe(
     """
     from siftcast.runtimes.live.client.bounds import Wishes
     from siftcast.runtimes.live.node.node import run
-    from siftcast.security import as_ring
+    from siftcast.security import load_keys
 
     if (filter is None) is (filters is None):
         raise SubscriptionError('give a filter, as in siftcast subscribe "price < 95", or many with --filters FILE')
@@ -106,7 +106,7 @@ def subscribe(
         raise SubscriptionError("--bandwidth is for one filter; with --filters, give it as a field of each in the file")
     start, since = (None, None) if from_ is None else _beginning(from_)
     if keys is not None:
-        as_ring(keys)
+        load_keys(keys)
     elif allow_plain:
         raise SubscriptionError("--allow-plain is for subscriptions with keys; add --keys FOLDER")
     # Bounds are checked and filters read before anything is connected, so that a mistake is told at once.

@@ -35,7 +35,6 @@ _KEY_CONTEXT = b"siftcast sealed payload 1: key"
 _SALT_CONTEXT = b"siftcast salt 1"
 _FIRST_BLOCK = b"\x01"
 _NONCE_BYTES = 12
-_REMEMBERED = 256
 
 
 class BatchKey:
@@ -46,6 +45,11 @@ class BatchKey:
     def __init__(self, block: bytes) -> None:
         self._cipher = AESGCM(block[:32])
         self.commitment = block[32:]
+
+    def check(self, commitment: bytes) -> None:
+        """Raises UnopenedError unless this is the key that the commitment was made to."""
+        if not compare_digest(self.commitment, commitment):
+            raise UnopenedError("altered", "the sealed payload was altered, or is of a group of the same name")
 
     def encrypt(self, place: int, inside: bytes, clear: bytes) -> bytes:
         """The ciphertext and its tag; `clear` is what goes with it unencrypted, and cannot be altered either."""
@@ -65,35 +69,20 @@ class BatchKey:
 class EpochKey:
     """The secret of an epoch, ready to be used."""
 
-    __slots__ = ("_batches", "_begun", "epoch", "group")
+    __slots__ = ("_begun", "epoch", "group")
 
     def __init__(self, secret: Secret, group: bytes, epoch: int) -> None:
         self.group = group
         self.epoch = epoch
-        self._batches: dict[bytes, BatchKey] = {}
         self._begun = HMAC(secret.reveal(), SHA512())
         # What all batches of the epoch begin with is hashed once.
         self._begun.update(enc(_KEY_CONTEXT, group, epoch.to_bytes(4, "big")))
 
     def batch_key(self, salt: bytes) -> BatchKey:
-        """The key of a new batch."""
+        """The key of the batch with this salt."""
         expanding = self._begun.copy()
         expanding.update(enc(salt) + _FIRST_BLOCK)
         return BatchKey(expanding.finalize())
-
-    def committed_key(self, salt: bytes, commitment: bytes) -> BatchKey:
-        """The key of a batch that was sealed with this commitment to it; raises UnopenedError."""
-        key = self._batches.get(salt)
-        is_known = key is not None
-        if key is None:
-            key = self.batch_key(salt)
-        if not compare_digest(key.commitment, commitment):
-            raise UnopenedError("altered", "the sealed payload was altered, or is of a group of the same name")
-        if not is_known:
-            self._batches[salt] = key
-            if len(self._batches) > _REMEMBERED:
-                del self._batches[next(iter(self._batches))]
-        return key
 
     def __repr__(self) -> str:
         return f"EpochKey({self.group!r}, {self.epoch}, hidden)"

@@ -29,23 +29,23 @@ MAGIC: Final = b"\xf5SFT"
 VERSION: Final = 1
 RUN_BYTES = 8
 _PREFIX = MAGIC + bytes((VERSION,))
-_HEAD = Struct(f">I{SALT_BYTES}s{COMMITMENT_BYTES}sH")
-_PLACE = Struct(">H").pack
+_GROUP_AT = len(_PREFIX) + 1
+_HEAD = Struct(f">I{SALT_BYTES}s{COMMITMENT_BYTES}s")
+PLACE_BYTES = 2
 _EVENT = Struct(f">{RUN_BYTES}sQ")
 _LENGTH = Struct(">I").pack
 _LEAF_CONTEXT = LEAF + b"siftcast sealed payload 1: event"
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What everybody reads; `scope` are the bytes of version, group and epoch, and it ends at `end`."""
+    """What everybody reads, as far as it is the same for all events of a batch."""
 
     scope: bytes
+    """The bytes of version, group and epoch."""
     group: bytes
     epoch: int
     salt: bytes
     commitment: bytes
-    place: int
-    end: int
 
 
 class Inside(msgspec.Struct, frozen=True, gc=False):
@@ -71,24 +71,33 @@ def scope_of(group: bytes, epoch: int) -> bytes:
     return bytes((VERSION, len(group))) + group + epoch.to_bytes(4, "big")
 
 
-def write_head(scope: bytes, salt: bytes, commitment: bytes, place: int) -> bytes:
-    """What goes before the ciphertext of the event at this place of a batch."""
-    return b"".join((MAGIC, scope, salt, commitment, _PLACE(place)))
+def write_head(scope: bytes, salt: bytes, commitment: bytes) -> bytes:
+    """The head but for the place in the batch."""
+    return b"".join((MAGIC, scope, salt, commitment))
 
 
-def read_head(sealed: bytes) -> Head:
-    """What everybody reads; raises UnopenedError."""
+def write_place(place: int) -> bytes:
+    """The end of the head."""
+    return place.to_bytes(PLACE_BYTES, "big")
+
+
+def split_head(sealed: bytes) -> tuple[bytes, int, int]:
+    """The head as far as a batch shares it, the place in the batch, and where the head ends; raises UnopenedError."""
     if not sealed.startswith(_PREFIX):
         if not is_sealed(sealed):
             raise UnopenedError("plain", "the payload is not sealed")
         raise UnopenedError("malformed", f"the payload is not sealed in version {VERSION}, which this one reads")
-    start = len(_PREFIX) + 1 + sealed[len(_PREFIX)] if len(sealed) > len(_PREFIX) else 0
-    end = start + _HEAD.size
-    if not start or len(sealed) < end + TAG_BYTES:
+    shared = _GROUP_AT + sealed[_GROUP_AT - 1] + _HEAD.size if len(sealed) >= _GROUP_AT else len(sealed)
+    end = shared + PLACE_BYTES
+    if len(sealed) < end + TAG_BYTES:
         raise UnopenedError("malformed", "the sealed payload is cut short")
-    epoch, salt, commitment, place = _HEAD.unpack_from(sealed, start)
-    group = sealed[len(_PREFIX) + 1 : start]
-    return Head(sealed[len(MAGIC) : start + 4], group, epoch, salt, commitment, place, end)
+    return sealed[:shared], int.from_bytes(sealed[shared:end], "big"), end
+
+
+def read_head(shared: bytes) -> Head:
+    """What the head of a batch says."""
+    start = len(shared) - _HEAD.size
+    return Head(shared[len(MAGIC) : start + 4], shared[_GROUP_AT:start], *_HEAD.unpack_from(shared, start))
 
 
 def who_of(publisher: bytes, run: bytes, number: int) -> bytes:

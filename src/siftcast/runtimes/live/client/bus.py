@@ -63,7 +63,7 @@ from siftcast.runtimes.live.wire.frames import (
     Unsubscribe,
 )
 from siftcast.runtimes.live.wire.tls import Dial, Trust, client_context, dial_tcp
-from siftcast.security import AnyKeys, KeyRing, Opener, as_ring
+from siftcast.security import AnyKeys, KeyRing, Opener, Rings, load_keys
 
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
 BUFFER = 1_000
@@ -100,7 +100,7 @@ def connect(
     if token and tls is False and not is_loopback(host):
         raise LiveError(f"the token would travel readable to {host}; write siftcasts://{host}:{port}")
     context = None if tls is False else client_context(tls)
-    ring = None if keys is None else as_ring(keys)
+    ring = None if keys is None else load_keys(keys)
     return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s, keys=ring)
 
 
@@ -134,7 +134,7 @@ class Bus:
         self._where = where
         self._hello = Hello(VERSION, "client", name, token or "", oldest=OLDEST["client"])
         self._timeout_s = timeout_s
-        self._keys = keys
+        self._rings = Rings(keys)
         ids = secrets.token_hex(6)
         self._publisher = Publisher(name, ids, self._present)
         self._count = 0
@@ -216,7 +216,7 @@ class Bus:
         With `seal="payload"`, only members of the key group `group` read the payload. Attributes, id, source and time
         stay readable for everybody on the way. What cannot be sealed is not published.
         """
-        sealing = sealing_of(seal, group, keys, self._keys)
+        sealing = sealing_of(seal, group, keys, self._rings)
         return await self._publisher.publish(event, durable=durable, sealing=sealing)
 
     async def publish_many(
@@ -234,7 +234,7 @@ class Bus:
 
         Sealed events of a list or generator are signed a hundred at a time, those that come one by one each by itself.
         """
-        sealing = sealing_of(seal, group, keys, self._keys)
+        sealing = sealing_of(seal, group, keys, self._rings)
         return await self._publisher.publish_many(
             events, durable=durable, sealing=sealing, window=window, progress=progress
         )
@@ -270,7 +270,7 @@ class Bus:
         `stream.unopened` counts the others.
         """
         check_buffer(buffer)
-        opening = Trusted(keys, allow_plain).opening(self._keys, is_durable=durable is not None)
+        opening = Trusted(keys, allow_plain).opening(self._rings, is_durable=durable is not None)
         wanted = as_filter(filter)
         wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
         self._count += 1
@@ -315,7 +315,7 @@ class Bus:
         named = named_filters(filters, Wishes(delay_ms_max, None, on_bound).check(may_be_kept=True))
         if on_bound is not None and all(wishes.delay_ms_max is None for _, _, wishes in named):
             raise SubscriptionError("on_bound tells of bounds on delay; give one as delay_ms_max")
-        opening = Trusted(keys, allow_plain).opening(self._keys)
+        opening = Trusted(keys, allow_plain).opening(self._rings)
         shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer, opening)
         self._count += len(named)
         for member in shared.members:
@@ -343,8 +343,8 @@ class Bus:
         if durable is not None:
             check_durable(durable)
         wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
-        trust = Trusted(None if keys is None else as_ring(keys), allow_plain)
-        trust.opening(self._keys)  # what makes no sense raises here
+        trust = Trusted(keys, allow_plain)
+        trust.opening(self._rings)  # what makes no sense raises here
 
         def register(handler: EventHandler) -> EventHandler:
             if not callable(handler):
@@ -452,7 +452,7 @@ class Bus:
     async def dead_letters(self, name: str, *, keys: AnyKeys | None = None) -> list[DeadLetter]:
         """What a durable subscription refused too often, the oldest first, opened with `keys` or those of the bus."""
         check_durable(name)
-        ring = self._keys if keys is None else as_ring(keys)
+        ring = self._rings.of(keys)
         opener = None if ring is None else Opener(ring)
         letters: list[DeadLetter] = []
         more = True

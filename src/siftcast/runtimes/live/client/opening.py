@@ -26,10 +26,10 @@ from siftcast.security import (
     Opener,
     Reason,
     Replays,
+    Rings,
     Run,
     SealError,
     UnopenedError,
-    as_ring,
     is_sealed,
 )
 
@@ -43,11 +43,11 @@ class Trusted(NamedTuple):
     keys: AnyKeys | None = None
     allow_plain: bool = False
 
-    def opening(self, keys_of_bus: KeyRing | None, *, is_durable: bool = False) -> Opening | None:
+    def opening(self, rings: Rings, *, is_durable: bool = False) -> Opening | None:
         """What the subscription opens with: its own keys, or those of its bus; raises SealError."""
         if type(self.allow_plain) is not bool:
             raise SealError("allow_plain is True or False")
-        ring = keys_of_bus if self.keys is None else as_ring(self.keys)
+        ring = rings.of(self.keys)
         if ring is None:
             if self.allow_plain:
                 raise SealError("without keys all events come as they are; allow_plain is for subscriptions with keys")

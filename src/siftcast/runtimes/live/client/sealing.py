@@ -13,7 +13,7 @@ from typing import Literal
 
 from siftcast.model.showing import given, shown
 from siftcast.overlays.clear_parts import with_payload
-from siftcast.security import AnyKeys, KeyRing, Sealer, SealError, as_ring
+from siftcast.security import AnyKeys, Rings, Sealer, SealError
 
 SealWord = Literal["payload"]
 Part = tuple[bytes, bytes]
@@ -33,7 +33,7 @@ class Sealing:
         return [with_payload(clear, payload) for (clear, _), payload in zip(parts, sealed, strict=True)]
 
 
-def sealing_of(seal: object, group: object, keys: AnyKeys | None, keys_of_bus: KeyRing | None) -> Sealing | None:
+def sealing_of(seal: object, group: object, keys: AnyKeys | None, rings: Rings) -> Sealing | None:
     """What was asked for, or None for events as they are; raises SealError for what makes no sense or has no keys."""
     if seal is None:
         if group is not None or keys is not None:
@@ -41,7 +41,7 @@ def sealing_of(seal: object, group: object, keys: AnyKeys | None, keys_of_bus: K
         return None
     if not isinstance(seal, str) or seal != "payload":
         raise SealError(f"seal is 'payload', or left out; not {given(seal)}")
-    ring = keys_of_bus if keys is None else as_ring(keys)
+    ring = rings.of(keys)
     if ring is None:
         raise SealError("an event is sealed with keys; give them here or to connect: keys=FOLDER")
     if group is None:
