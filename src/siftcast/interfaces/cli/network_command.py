@@ -183,6 +183,9 @@ def _show_measured(measured: Facts) -> None:
         ("subscriptions", f"{measured['subscriptions']:,}"),
         ("content counted by", ", ".join(measured["attributes"]) or "nothing"),
     ]
+    if measured.get("before_ms") is not None:
+        costs = f"{measured['after_ms']:.1f} ms by the new plan, {measured['before_ms']:.1f} ms before"
+        rows.append(("mean between nodes", costs))
     out().print(facts(rows))
     if measured["silent"]:
         err().print(Text(f"did not answer: {', '.join(measured['silent'])}", "yellow"), soft_wrap=True)

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import msgspec
-
 from siftcast.model import Event, Filter, Schema
 from siftcast.overlays.contract import (
     NOTHING,
@@ -58,7 +56,6 @@ from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
 from siftcast.runtimes.live.node.load_meter import LoadMeter
-from siftcast.runtimes.live.node.measured import combine, summarise
 from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
@@ -67,6 +64,7 @@ from siftcast.runtimes.live.node.rights import Guard
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.node.settling import SettledTables
+from siftcast.runtimes.live.node.surveying import DELAYS, Surveyor
 from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
@@ -133,8 +131,9 @@ class Life:
         self.overlay = self._lay_out()
         self.protocol = self.overlay.protocol
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
-        schema = self.overlay.terms.schema
-        self._load = LoadMeter(None if schema is None else Schema.parse(schema))
+        text = self.overlay.terms.schema
+        schema = None if text is None else Schema.parse(text)
+        self._load = LoadMeter(schema)
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -146,6 +145,7 @@ class Life:
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
             on_lost=lambda peer: self.inquiries.lost(peer),
             on_question=lambda peer, frame: self.inquiries.received(peer, frame),
+            measures_again=lambda: self._surveyor.follows,
         )
         self._bounds = Bounds(self.peers.ages, lasting.book.name)
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
@@ -179,6 +179,17 @@ class Life:
             answer=self._answer,
             event_of=self._event_of,
         )
+        self._surveyor = Surveyor(
+            self.overlay.node,
+            self.overlay.chosen,
+            schema,
+            view=lambda: self.protocol.view if isinstance(self.protocol, Planned) else None,
+            gone=self._gone,
+            gather=self.inquiries.gather,
+            tell=self.tell,
+            log=self._log,
+            random=lasting.random,
+        )
 
     def _lay_out(self) -> Overlay:
         """This node's part in the network of its file, or in the one that it has joined."""
@@ -206,6 +217,8 @@ class Life:
 
     def open(self) -> None:
         """Gives the protocol what was kept."""
+        if self.overlay.is_planned:
+            self._surveyor.start()
         clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
         if self._store is None:
             self.tell(Started({}, clock_ms, nonce=nonce, contacts=self.overlay.contacts))
@@ -217,6 +230,7 @@ class Life:
 
     async def hang_up(self, *, for_good: bool = False) -> None:
         """Talks to no other node any more; `for_good` if this one has left them."""
+        self._surveyor.stop()
         self.inquiries.stop()
         self._bounds.stop()
         await self.peers.stop(for_good=for_good)
@@ -316,16 +330,13 @@ class Life:
 
     def replan(self, connection: Connection, request: int) -> None:
         """Has the network planned by what all nodes have measured, and says what that is. Raises Refused."""
-        planned = self._planned()
+        self._planned()
 
-        def plan(answers: list[dict[str, Any]], silent: list[str]) -> None:
-            measured = combine(answers, self._gone())
-            settings = msgspec.structs.replace(PlanSettings.decode(planned.settings), measured=measured)
-            self.tell(ApplyRequested(settings.encode()))
+        def answer(facts: dict[str, Any]) -> None:
             if not connection.closing:
-                connection.send(Description(request, {**summarise(measured, answers), "silent": silent}))
+                connection.send(Description(request, facts))
 
-        self.inquiries.gather("load", b"", plan)
+        self._surveyor.replan(answer)
 
     def _planned(self) -> Planned:
         if not isinstance(self.protocol, Planned):
@@ -419,6 +430,8 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
+        if question == "load" and content == DELAYS:
+            return {"identity": self.overlay.node, "delays_ms": list(self.peers.echoes.delays_ms.items())}
         if question == "load":
             durable = [] if self._durable is None else self._durable.listed()
             filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]
@@ -454,6 +467,7 @@ class Life:
             "address": self._lasting.line.address(),
             "scheme": self.overlay.scheme,
             "members": self.members(),
+            "plan": self._surveyor.describe(),
             "peers": self.peers.present,
             "missing": self.peers.missing,
             "clients": len(self.sessions.open),

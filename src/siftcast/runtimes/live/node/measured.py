@@ -37,6 +37,17 @@ class Measured(msgspec.Struct, frozen=True):
     delays_ms: list[tuple[NodeId, NodeId, float]] = []
     loads: dict[str, list[float]] = {}
 
+    def updated(self, answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ()) -> Measured:
+        """The same with delays as nodes measure them now; what none of them has measured stays as it was."""
+        delays = {(a, b): delay_ms for a, b, delay_ms in self.delays_ms if a not in gone and b not in gone}
+        delays |= {(a, b): delay_ms for a, b, delay_ms in _delays(answers, gone)}
+        return Measured([(a, b, delay_ms) for (a, b), delay_ms in sorted(delays.items())], self.loads)
+
+    @property
+    def nodes(self) -> frozenset[NodeId]:
+        """Those of whom some delay is known."""
+        return frozenset(node for a, b, _ in self.delays_ms for node in (a, b))
+
     def latencies_ms(self, nodes: Sequence[NodeId], guessed_ms: Floats) -> Floats:
         """How far the nodes are from each other, guessed where nobody knows."""
         from scipy.sparse.csgraph import shortest_path
@@ -65,6 +76,13 @@ class Measured(msgspec.Struct, frozen=True):
 
 def combine(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ()) -> Measured:
     """What all nodes that answered have measured together; delays to nodes that are gone say nothing any more."""
+    events, wanted = (added([answer[what] for answer in answers]) for what in ("events", "wanted"))
+    subscriptions = sum(answer["subscriptions"] for answer in answers)
+    loads = {name: _loads(by_cell, wanted.get(name), subscriptions) for name, by_cell in events.items()}
+    return Measured(_delays(answers, gone), {name: found for name, found in loads.items() if found})
+
+
+def _delays(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId]) -> list[tuple[NodeId, NodeId, float]]:
     delays: dict[tuple[NodeId, NodeId], list[float]] = {}
     for answer in answers:
         for other, delay_ms in answer["delays_ms"]:
@@ -72,13 +90,7 @@ def combine(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ())
                 continue
             pair = min(answer["identity"], other), max(answer["identity"], other)
             delays.setdefault(pair, []).append(delay_ms)
-    events, wanted = (added([answer[what] for answer in answers]) for what in ("events", "wanted"))
-    subscriptions = sum(answer["subscriptions"] for answer in answers)
-    loads = {name: _loads(by_cell, wanted.get(name), subscriptions) for name, by_cell in events.items()}
-    return Measured(
-        [(a, b, round(sum(each) / len(each), _DIGITS)) for (a, b), each in sorted(delays.items())],
-        {name: found for name, found in loads.items() if found},
-    )
+    return [(a, b, round(sum(each) / len(each), _DIGITS)) for (a, b), each in sorted(delays.items())]
 
 
 def _loads(events: Floats, wanted: Floats | None, subscriptions: int) -> list[float]:
