@@ -105,7 +105,7 @@ def remarks_on_ground(chosen: Scheme[Any, Any], is_measured: bool, ground: Groun
     if not is_measured or chosen.cost(plan, ground) is not None:
         return ()
     words = f"the plans of '{chosen.name}' do not depend on delays with these options"
-    if ground.tree is not None:
+    if chosen.cost(plan, Ground(ground.latencies_ms, ground.rng, schema=ground.schema)) is not None:
         words = "events go by the links that are written down"
     return (f"ground = '{MEASURED}' of no effect: {words}",)
 
