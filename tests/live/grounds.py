@@ -55,12 +55,12 @@ class Terrain:
         plan = overlay.chosen.plan(*survey_of(overlay.chosen, schema)(epoch))
         return overlay.chosen.assign(plan, [view.names[node] for node in epoch.nodes])
 
-    def tree(self) -> set[str]:
+    def tree(self, name: str = "n0") -> set[str]:
         """The links of the tree that all nodes use; nothing while they differ."""
         views = [self.view(name) for name in self.network.names]
         if len({(view.version, len(view.epochs)) for view in views}) > 1 or len(views[0].epochs) > 1:
             return set()
-        return {" ".join(sorted(edge)) for edge in self.plan().tree.edges}
+        return {" ".join(sorted(edge)) for edge in self.plan(name).tree.edges}
 
 
 @asynccontextmanager

@@ -117,6 +117,22 @@ async def test_a_running_network_is_told_to_follow_its_ground_and_to_stop(
 
 
 @on_loop
+async def test_whoever_takes_the_office_of_the_coordinator_goes_on_following(tmp_path: Path) -> None:
+    delays_ms = {"n0 n1": 5.0, "n0 n2": 5.0, "n0 n3": 5.0, "n1 n2": 40.0, "n2 n3": 5.0, "n1 n3": 5.0}
+    async with terrain(tmp_path, 4, delays_ms, overlay=FOLLOWING) as ground:
+        await until(lambda: len(ground.tree()) == 3 and ground.view().newest.number > 1)
+        ground.network.nodes["n0"].life.leave()
+        await until(lambda: ground.network.nodes["n0"].left.done())
+        await ground.network.nodes.pop("n0").stop()
+        ground.network.names.remove("n0")
+        await until(lambda: ground.tree("n1") == {"n1 n3", "n2 n3"})
+        assert ground.view("n1").names[ground.view("n1").coordinator] == "n1"
+        ground.put({"n1 n3": 90.0})
+        await until(lambda: ground.tree("n1") == {"n1 n2", "n2 n3"})
+        assert "the ground has moved" in ground.network.log_of("n1")
+
+
+@on_loop
 async def test_a_scheme_without_a_plan_says_that_measured_ground_has_no_effect(tmp_path: Path) -> None:
     async with terrain(tmp_path, 2, {}, overlay='ground = "measured"', scheme="gossip") as ground:
         assert "'gossip' has no plan" in ground.network.log_of("n0")

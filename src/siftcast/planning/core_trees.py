@@ -5,8 +5,8 @@ chapter builds on an overlay whose nodes know a few others. So the tree lies in 
 links of each node, and the minimum spanning tree, which joins what they leave apart. With `near` = n - 1 it is the
 star, with 0 the minimum spanning tree.
 
-Beside the minimum spanning tree, ways are shorter, and an event that few want crosses more links: docs/underlay.md has
-both numbers.
+Beside the minimum spanning tree, ways are shorter in delay and in hops, the links are longer together, and the core is
+busier: docs/underlay.md has the numbers.
 
 Cost: Dijkstra's algorithm from each node, O(n² · near · log n); 100 nodes take 10 ms.
 """

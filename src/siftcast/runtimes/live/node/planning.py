@@ -99,15 +99,27 @@ class PlanCosts:
         before_ms = self._chosen.cost(present, ground)
         return before_ms, None if before_ms is None else self._chosen.cost(self._chosen.plan(ground, options), ground)
 
+    def goes_by_links(self, epoch: Epoch) -> bool:
+        """Whether events go by links that people wrote down, and so delays do not count."""
+        ground, options = self._survey(epoch)
+        return ground.tree is not None and _goes_by_links(self._chosen, ground, self._chosen.plan(ground, options))
+
 
 def remarks_on_ground(chosen: Scheme[Any, Any], is_measured: bool, ground: Ground, plan: Any) -> tuple[str, ...]:
     """What whoever asked for measured ground should hear, if the plan does not follow it."""
     if not is_measured or chosen.cost(plan, ground) is not None:
         return ()
     words = f"the plans of '{chosen.name}' do not depend on delays with these options"
-    if chosen.cost(plan, Ground(ground.latencies_ms, ground.rng, schema=ground.schema)) is not None:
+    if _goes_by_links(chosen, ground, plan):
         words = "events go by the links that are written down"
     return (f"ground = '{MEASURED}' of no effect: {words}",)
+
+
+def _goes_by_links(chosen: Scheme[Any, Any], ground: Ground, plan: Any) -> bool:
+    """Whether it is for links that people wrote down that delays do not count."""
+    free = Ground(ground.latencies_ms, ground.rng, schema=ground.schema)
+    written = ground.tree is not None and chosen.cost(plan, ground) is None
+    return written and chosen.cost(plan, free) is not None
 
 
 def latencies_ms(named: Sequence[str]) -> list[list[float]]:

@@ -160,7 +160,7 @@ class Surveyor:
             return {}
         facts: dict[str, Any] = {"number": view.newest.number, "follows_ground": settings.ground == MEASURED}
         facts["by"] = "measured delays" if settings.measured.delays_ms else "regions and names"
-        if settings.links:
+        if self._costs.goes_by_links(view.newest):
             facts["by"] = "links that are written down"
         return facts if settings.reckoning is None else {**facts, **msgspec.to_builtins(settings.reckoning)}
 
