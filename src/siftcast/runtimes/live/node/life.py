@@ -131,9 +131,8 @@ class Life:
         self.overlay = self._lay_out()
         self.protocol = self.overlay.protocol
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
-        text = self.overlay.terms.schema
-        schema = None if text is None else Schema.parse(text)
-        self._load = LoadMeter(schema)
+        schema = self.overlay.terms.schema
+        self._load = LoadMeter(None if schema is None else Schema.parse(schema))
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -143,9 +142,9 @@ class Life:
             random=lasting.random,
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
+            measures_again=lambda: self._surveyor.follows,
             on_lost=lambda peer: self.inquiries.lost(peer),
             on_question=lambda peer, frame: self.inquiries.received(peer, frame),
-            measures_again=lambda: self._surveyor.follows,
         )
         self._bounds = Bounds(self.peers.ages, lasting.book.name)
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
@@ -180,9 +179,7 @@ class Life:
             event_of=self._event_of,
         )
         self._surveyor = Surveyor(
-            self.overlay.node,
-            self.overlay.chosen,
-            schema,
+            self.overlay,
             view=lambda: self.protocol.view if isinstance(self.protocol, Planned) else None,
             gone=self._gone,
             gather=self.inquiries.gather,
@@ -430,12 +427,12 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
-        if question == "load" and content == DELAYS:
-            return {"identity": self.overlay.node, "delays_ms": list(self.peers.echoes.delays_ms.items())}
         if question == "load":
+            delays_ms = list(self.peers.echoes.delays_ms.items())
+            if content == DELAYS:
+                return {"identity": self.overlay.node, "delays_ms": delays_ms}
             durable = [] if self._durable is None else self._durable.listed()
             filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]
-            delays_ms = list(self.peers.echoes.delays_ms.items())
             load = self._load.describe(filters, self.loop.time() * 1_000)
             return {"identity": self.overlay.node, "delays_ms": delays_ms, **load}
         event, names = content.decode("utf-8", "replace"), self._lasting.book.names

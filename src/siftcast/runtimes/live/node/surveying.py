@@ -31,11 +31,11 @@ from siftcast.overlays.contract import ApplyRequested, NodeId, Stimulus
 from siftcast.overlays.epochs.view import Epoch, View
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.inquiries import Answers
+from siftcast.runtimes.live.node.layout import Overlay
 from siftcast.runtimes.live.node.measured import Measured, combine, summarise
 from siftcast.runtimes.live.node.moving_ground import Look, MovingGround
 from siftcast.runtimes.live.node.planning import MEASURED, PlanCosts, PlanSettings, Reckoning
 from siftcast.runtimes.live.wire.frame import Question
-from siftcast.schemes import Scheme
 
 EAGER_S = 5.0
 DELAYS = b"delays"
@@ -50,9 +50,7 @@ class Surveyor:
 
     def __init__(
         self,
-        node: NodeId,
-        chosen: Scheme[Any, Any],
-        schema: Schema | None,
+        overlay: Overlay,
         *,
         view: Callable[[], View | None],
         gone: Callable[[], Collection[NodeId]],
@@ -61,8 +59,9 @@ class Surveyor:
         log: Logger,
         random: Random,
     ) -> None:
-        self._node = node
-        self._costs = PlanCosts(chosen, schema)
+        schema = overlay.terms.schema
+        self._node = overlay.node
+        self._costs = PlanCosts(overlay.chosen, None if schema is None else Schema.parse(schema))
         self._view = view
         self._gone = gone
         self._gather = gather
