@@ -44,6 +44,8 @@ async def test_the_tree_follows_when_a_delay_changes_and_no_event_is_lost_or_dou
             await until(lambda: ground.tree() == {"n0 n2", "n1 n2"})
             ground.put({"n1 n2": VERY_FAR_MS})
             await until(lambda: ground.tree() == {"n0 n1", "n0 n2"})
+            ground.put({"n1 n2": NEAR_MS})  # which is no link now, and measured all the same
+            await until(lambda: ground.tree() == {"n0 n2", "n1 n2"})
             stopping.set()
             await publishing
             found: list[str] = []

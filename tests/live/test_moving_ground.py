@@ -183,6 +183,16 @@ def test_settings_of_a_network_that_follows_nothing_are_what_they_were():
     assert PlanSettings.decode(settings.encode()) == settings
 
 
+def test_delays_travel_in_four_bytes_a_pair_and_unknown_ones_stay_unknown():
+    nodes = [2**62 + number for number in range(40)]
+    pairs = [(a, b, round(0.123 + (a * b) % 977, 3)) for a in nodes for b in nodes if a < b and (a + b) % 5]
+    settings = PlanSettings(measured=Measured(pairs, {"value": [0.25, 0.75]}))
+    assert PlanSettings.decode(settings.encode()) == settings
+    assert PlanSettings.decode(settings.encode()).encode() == settings.encode()
+    assert len(settings.encode()) < 4 * 780 + 9 * 40 + 200
+    assert b"table" not in PlanSettings().encode()
+
+
 # -- who wants what ----------------------------------------------------------------------------------
 
 

@@ -55,12 +55,16 @@ class PlanSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def encode(self) -> bytes:
         """The settings of an epoch."""
-        return msgspec.msgpack.encode(self, order="sorted")
+        packed = msgspec.structs.replace(self, measured=self.measured.packed())
+        return msgspec.msgpack.encode(packed, order="sorted")
 
     @classmethod
     def decode(cls, data: bytes) -> PlanSettings:
         """The settings behind those of an epoch."""
-        return msgspec.msgpack.decode(data, type=PlanSettings) if data else cls()
+        if not data:
+            return cls()
+        packed = msgspec.msgpack.decode(data, type=PlanSettings)
+        return msgspec.structs.replace(packed, measured=packed.measured.unpacked())
 
 
 def survey_of(chosen: Scheme[Any, Any], schema: Schema | None) -> Survey:

@@ -11,7 +11,7 @@ have answered. What an absent node has said stays as it was. As long as the plan
 to whatever persons want.
 
 Cost of a collection: a wave of questions over the connections (`inquiries`), a row for each pair in the answers, and
-two plans at the coordinator. With 100 nodes and a tree that took 20 ms there.
+two plans at the coordinator. With 100 nodes and a tree that took 20 ms of CPU there, with Kyra 120 ms.
 """
 
 from __future__ import annotations
