@@ -33,8 +33,9 @@ def members(
 ) -> int:
     """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
 
-    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it. The last
-    line says what the network is planned by.
+    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it.
+
+    The last line says what the network is planned by.
 
     Example: siftcast members --at siftcast://127.0.0.1:7007
 
