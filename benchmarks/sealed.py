@@ -3,10 +3,10 @@
 Each event has 200 bytes of payload and the attributes of the live benchmark. The node has 1,000 filters on connections
 that count bytes, and each event matches ten of them, as there; the subscriber beside them has keys and gets all events.
 It checks every payload, and that all came, in order, each once, sealed or not as they should be. The publisher keeps a
-few thousand events under way.
+few thousand events on their way.
 
 Events a second are by the wall clock: on a machine with fewer cores than processes, what one process spends the others
-lack. So the processor time of each process is told as well: with a core for each, the busiest decides how many events
+lack. So the processor time of each process is reported as well: with a core for each, the busiest decides how many events
 a second there are, and `busiest` is the ratio of that. The primitives are measured in the same run.
 """
 

@@ -46,7 +46,7 @@ def make_publisher(folder: Path, name: str) -> str:
 
 
 def public_word(name: str, public: bytes) -> str:
-    """What a keeper is told about a publisher."""
+    """What a keeper has to know of a publisher, as one word."""
     return f"{name}:{b64encode(public).decode()}"
 
 

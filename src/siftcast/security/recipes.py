@@ -6,7 +6,7 @@
 `clear` are the bytes of an event as far as they travel in the clear: what is sealed opens beside exactly these bytes
 and no others. What is sealed together has one signature (`hash_tree`), so seal many at once where there are many.
 
-An `Opener` does not know which events were there before; `Replays` does, by the token of what was opened.
+An `Opener` does not know which events were there before; `Replays` does, by the run and the number of what was opened.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from siftcast.security.ring import HeldEpoch, KeyRing, Randomness
 
 _RANDOM_BYTES = 32
 _REMEMBERED = 256
-"""Batches; the events of more than these come in turns only from as many publishers at once."""
+"""How many batches; of one publisher, events of a batch come one after the other, or nearly so."""
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):

@@ -142,8 +142,8 @@ def revoke(group: str, name: str, /, *, keys: Keys, grace_s: GraceS = _DAY_S, fr
     name
         The publisher.
     from_epoch
-        Refuse it from this epoch on, 1 for everywhere: where its key was stolen, what it sealed for earlier epochs is
-        not to be believed either.
+        Refuse it from this epoch on, 1 for everywhere. Without it, what it seals for the epoch before passes until the
+        grace is over, and for good where it waits in durable queues; who has a stolen key can do that, too.
     """
     from siftcast.security import keeping
 
