@@ -6,8 +6,8 @@ It checks every payload, and that all came, in order, each once, sealed or not a
 few thousand events on their way.
 
 Events a second are by the wall clock: on a machine with fewer cores than processes, what one process spends the others
-lack. So the processor time of each process is reported as well: with a core for each, the busiest decides how many events
-a second there are, and `busiest` is the ratio of that. The primitives are measured in the same run.
+lack. So the processor time of each process is reported as well: with a core for each, the busiest decides how many
+events a second there are, and `busiest` is the ratio of that. The primitives are measured in the same run.
 """
 
 from __future__ import annotations
