@@ -9,7 +9,7 @@ errors.py           what can go wrong, and why something was not opened
 What is sealed, and what that protects against whom, is in docs/security.md; why it is so, in ADR 32.
 """
 
-from siftcast.security.errors import REASONS, KeyRingError, Reason, SealError, UnopenedError
+from siftcast.security.errors import REASONS, KeyRingError, MissingExtraError, Reason, SealError, UnopenedError
 from siftcast.security.hazmat.envelope import is_sealed
 from siftcast.security.recipes import Opened, Opener, Sealer
 from siftcast.security.replays import Replays, Run
@@ -20,6 +20,7 @@ __all__ = [
     "AnyKeys",
     "KeyRing",
     "KeyRingError",
+    "MissingExtraError",
     "Opened",
     "Opener",
     "Reason",

@@ -7,6 +7,7 @@ derivation.py       from a group's secret to the key and the commitment of one m
 hash_tree.py        one signature for many events
 padding.py          lengths rounded up to classes
 envelope.py         the bytes of a sealed payload, outside and inside of the encryption
+groups/             pairings, for events that are sealed whole
 
 `cryptography` is imported only here. Nothing here knows a clock, a file or a network; randomness is an argument.
 """
