@@ -21,7 +21,7 @@ def world(dimensions: int) -> tuple[KeyServer, PublisherKeys]:
     return made, made.publisher_keys("TRUE")
 
 
-def check(made: KeyServer, publisher: PublisherKeys, filter: str, events: list[dict[str, object]]) -> None:
+def check_decisions(made: KeyServer, publisher: PublisherKeys, filter: str, events: list[dict[str, object]]) -> None:
     subscriber, router = made.subscriber_keys(filter), made.search_keys(filter)
     for event in events:
         sealed = publisher.seal(event, b"payload")
@@ -64,7 +64,7 @@ def test_decisions_by_credentials_are_those_of_the_filter(dimensions):
     @given(filters, events)
     def run(filter, event):
         if any(Filter.parse(filter).matches(each) for each in cells(names)):
-            check(made, publisher, filter, [event])
+            check_decisions(made, publisher, filter, [event])
 
     run()
 
