@@ -117,7 +117,7 @@ class CredentialSchema:
         """The values behind bytes that `write` made; raises EventError."""
         try:
             found = msgspec.msgpack.decode(data.rstrip(b"\xc1"))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, ValueError, RecursionError):  # text that is no UTF-8 is a ValueError
             raise EventError("the values of the event are malformed") from None
         if not isinstance(found, list) or len(found) != len(self.by_attribute):
             raise EventError("the values of the event are not those of the schema")

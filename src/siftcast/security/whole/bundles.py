@@ -80,7 +80,7 @@ def read_bundle(data: bytes, kind: type[_Bundle], schema: CredentialSchema, serv
         raise KeyRingError("the keys were not issued by this key server, or were altered") from None
     try:
         bundle = msgspec.msgpack.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise KeyRingError(
             f"the keys are not those of a {kind.__name__.removesuffix('Bundle').lower()} ({error})"
         ) from None

@@ -108,7 +108,7 @@ class KeyServer(Hidden):
         """A key server from its file; raises KeyRingError."""
         try:
             state = msgspec.msgpack.decode(load_bytes(path), type=_State)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, ValueError) as error:
             raise KeyRingError(f"the file is not that of a key server ({error})") from None
         if state.digest != schema.digest:
             raise KeyRingError("the key server is for another schema, or for other options of it")
