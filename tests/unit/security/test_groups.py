@@ -82,7 +82,10 @@ def test_backends_have_the_same_bytes_for_the_same_points_and_pairings() -> None
         left = groups.times1(groups.hash1(b"dst", b"left"), 11)
         right = groups.times2(groups.hash2(b"dst", b"right"), ORDER - 7)
         value = groups.power(groups.pair(left, right), 2**255 + 3)
-        both = groups.pair_all([(left, right), (groups.generator1, groups.minus2(right))])
+        zero = groups.sum2((right, groups.minus2(right)))
+        both = groups.pair_all([(left, right), (groups.generator1, groups.minus2(right)), (left, zero)])
+        one_by_one = groups.product(groups.pair(left, right), groups.pair(groups.generator1, groups.minus2(right)))
+        assert groups.same(both, one_by_one)
         written.add((groups.write1(left), groups.write2(right), groups.write_value(value), groups.write_value(both)))
     assert len(written) == 1
 

@@ -127,7 +127,7 @@ class Scene:
 
 
 def is_forgeable(claimed: Sequence[str], keys: Mapping[str, Sequence[str]], name: str, message: str) -> bool:
-    """Whether a signature for claimed labels in the advertisement `name` follows from keys and signatures that were seen.
+    """Whether a signature for claimed labels in the advertisement `name` follows from keys and seen signatures.
 
     S1 is linear in what a forger chooses: it has one if and only if d·z·α_p is a combination of points in G2, of points
     in G1 times the sum of the hashes, and of points in G1 times the message. An honest publisher H has signed m1 and m2

@@ -18,5 +18,5 @@ signing.py          one signature for all dimensions, checked in three pairings
 requests.py         connection requests: of equal size, opened by whoever has a covering credential
 
 G1 and G2 are written additively in the code. Why it is so, and which attacks on the printed scheme it answers, is in
-ADR 33; the attacks themselves are in `experiments.security`.
+ADR 34; the attacks themselves are in `experiments.security`.
 """
