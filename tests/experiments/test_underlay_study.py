@@ -10,7 +10,7 @@ from siftcast.experiments.table import Table
 from siftcast.experiments.underlay.changing import ChangingTree, measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
 from siftcast.experiments.underlay.cores import nearest_votes, path_counts, potentials, select, select_by_votes
-from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options
+from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Rounding
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.judge import judge
 from siftcast.experiments.underlay.judge_overlays import judge_churn, judge_landmarks, judge_targets
@@ -19,7 +19,7 @@ from siftcast.experiments.underlay.landmarks import chosen_targets, links_discov
 from siftcast.experiments.underlay.measure import PARTS, run
 from siftcast.experiments.underlay.quality import measure
 from siftcast.experiments.underlay.routes import beyond, is_before
-from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, messages
+from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, crossings
 from siftcast.experiments.underlay.setup import ROWS, configurations, degree_of
 from siftcast.experiments.underlay.world import GROUNDS, World
 from siftcast.spark.sweeps import Outcome
@@ -48,7 +48,7 @@ def world():
 @pytest.fixture(scope="module")
 def paths(world):
     overlay = Discovery(world, Options(Heuristic.WORST, degree=8), np.random.default_rng(2)).build()
-    return Ground(overlay, Interests("WL2", 50, 300, 1), 1.0)
+    return Ground(world.delays_ms, overlay.links(), Interests("WL2", 50, 300, 1), 1.0)
 
 
 # -- routes and places ---------------------------------------------------------------------------------------
@@ -110,17 +110,17 @@ def test_degrees_are_kept_and_links_go_both_ways(world):
 def test_nobody_infers_more_routes_than_it_has_targets_and_one_to_join(world, heuristic):
     overlay = Discovery(world, Options(heuristic, targets=5), np.random.default_rng(1)).build()
     assert 0 < overlay.inferences <= 6 * world.peers
+    assert overlay.greedy_peers() == 0
+    overlay.inferred[7] += 6
+    assert overlay.greedy_peers() == 1
     assert measure(world, overlay.links()).cut == 0.0
 
 
-def test_targets_of_a_walk_are_dealt_out_without_loss_and_as_printed_get_lost(world):
-    for rounds_down in (False, True):
-        overlay = Discovery(
-            world, Options(targets=3, selectivity=1.0, rounds_down=rounds_down), np.random.default_rng(1)
-        )
+def test_targets_of_a_walk_are_dealt_out_without_loss_and_rounded_get_lost_or_too_many(world):
+    for rounding, dealt in ((Rounding.EXACT, 3), (Rounding.DOWN, 0), (Rounding.UP, 5)):
+        overlay = Discovery(world, Options(targets=3, selectivity=1.0, rounding=rounding), np.random.default_rng(1))
         overlay.near[0] = {other: (0, other) for other in range(1, 6)}
-        dealt = [left for _, left in overlay._branches(0, 3)]
-        assert sum(dealt) == (0 if rounds_down else 3)
+        assert sum(left for _, left in overlay._branches(0, 3)) == dealt
 
 
 def test_without_distant_links_a_degree_limit_cuts_the_overlay():
@@ -200,7 +200,7 @@ def test_all_shortest_paths_of_a_row_lead_through_its_middle():
     overlay = overlay_of(world)
     for peer in range(4):
         overlay._join_up(peer, peer + 1, world.route(peer, peer + 1))
-    ground = Ground(overlay, Interests("WL1", 5, 50, 1), 0.0)
+    ground = Ground(world.delays_ms, overlay.links(), Interests("WL1", 5, 50, 1), 0.0)
     assert path_counts(ground.by_weight).tolist() == [0, 6, 8, 6, 0]
     assert select(ground.scores("SPath", np.random.default_rng(1)), 1) == [2]
 
@@ -240,8 +240,8 @@ def test_algorithm_8_joins_nobody_as_printed_forms_circles_when_read_mildly_and_
 
 def test_other_cores_hear_of_the_root_core_only_if_its_messages_are_not_dropped(paths):
     cores = select(paths.scores("SPotent", np.random.default_rng(1)), 4)
-    for prunes, expected in ((False, set(cores[1:])), (True, set())):
-        found = discover(paths.near_weights, paths.near_delays, cores, prunes_root=prunes)
+    for kept, expected in ((None, set(cores[1:])), ((), set())):
+        found = discover(paths.near_weights, paths.near_delays, cores, kept=kept)
         assert set(cores[1:]) & set(found.parents[cores[0]]) == expected
 
 
@@ -267,8 +267,9 @@ def test_the_cost_of_a_tree_is_what_its_links_carry(paths):
             if target != publisher:
                 carried += sum(paths.near_delays[a][b] for a, b in ways.links(publisher, target))
     assert (ways.delays_ms * interests.demand()).sum() == pytest.approx(carried)
-    crossed, deliveries = messages(ways, interests, 300)
-    assert 0 < deliveries <= crossed  # each delivery has a last link of its own
+    found = crossings(paths, ways, 300)
+    assert 0 < found.deliveries <= found.messages  # each delivery has a last link of its own
+    assert found.delays_ms < carried
 
 
 # -- change --------------------------------------------------------------------------------------------------

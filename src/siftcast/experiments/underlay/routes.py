@@ -5,11 +5,15 @@
 The thesis asks only for the routers up to q's own, so two peers at one router are before each other. Where a router is
 anonymous, a traceroute shows a new one each time. *Merged*, two anonymous ones are taken for the same if all that
 stands before them is the same, which is their position and their neighbour.
+
+Where no routes can be had, delays stand in: q is on the way to s if the way over it is hardly longer than direct
+(`is_between`). Noise, and two peers at one router, would make each of two be before the other, and newcomers would
+be sent in circles. So q must be nearer than s, and farther than the slack.
 """
 
 from __future__ import annotations
 
-from siftcast.experiments.underlay.world import Route
+from siftcast.experiments.underlay.world import Floats, Route
 
 
 def is_before(near: Route, far: Route, *, merged: bool = False) -> bool:
@@ -19,6 +23,14 @@ def is_before(near: Route, far: Route, *, merged: bool = False) -> bool:
     if not merged:
         return near == far[: len(near)]
     return all(one == other or (one < 0 and other < 0) for one, other in zip(near, far, strict=False))
+
+
+def is_between(delays_ms: Floats, start: int, near: int, far: int, slack: float) -> bool:
+    """Whether the way from the start to the far peer over the near one is longer by at most the slack."""
+    first, direct = delays_ms[start, near], delays_ms[start, far]
+    if not slack * direct < first < direct:
+        return False
+    return bool(first + delays_ms[near, far] <= (1.0 + slack) * direct)
 
 
 def beyond(near: Route, far: Route) -> Route:

@@ -6,12 +6,13 @@
     OPT           from each publisher on shortest paths
 
 The cost of section 4.2, Σ Υ(i, j)·d(i, j), counts a link once for each subscriber behind it: it is the sum of the path
-delays of all deliveries. Messages that are merged on a link are `messages`, which that cost hides.
+delays of all deliveries. Messages that are merged on a link are `crossings`, which that cost hides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,6 @@ from siftcast.experiments.underlay.cores import (
     potentials,
     select,
 )
-from siftcast.experiments.underlay.discovery import Discovery
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.quality import graph_of
 
@@ -78,14 +78,12 @@ def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
 
 
 class Ground:
-    """A discovery overlay with weights on its links: delay, and β times the dissimilarity of interests."""
+    """An overlay with weights on its links: delay, and β times the dissimilarity of interests."""
 
-    def __init__(self, overlay: Discovery, interests: Interests, beta: float) -> None:
-        world = overlay.world
-        self.peers = world.peers
-        self.links = overlay.links()
+    def __init__(self, delays: Floats, links: set[Link], interests: Interests, beta: float) -> None:
+        self.peers = len(delays)
+        self.links = links
         self.interests = interests
-        delays = world.delays_ms
         mean = float(np.mean([delays[one, other] for one, other in self.links]))
         self.near_delays: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
         self.near_weights: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
@@ -99,8 +97,8 @@ class Ground:
                 self.near_delays[a][b] = float(delays[one, other])
                 self.near_weights[a][b] = weight
                 self.near_unlike[a][b] = unlike
-        self.by_delay = graph_of(world, self.links, delays)
-        self.by_weight = graph_of(world, self.links, weights)
+        self.by_delay = graph_of(self.links, delays)
+        self.by_weight = graph_of(self.links, weights)
 
     def scores(self, strategy: str, rng: np.random.Generator) -> Floats:
         """How fit each peer is as a core, by one of the strategies."""
@@ -164,9 +162,20 @@ class Ground:
         return csr_array((np.maximum(found, 1e-9), (pairs[:, 0], pairs[:, 1])), shape=(self.peers, self.peers))
 
 
-def messages(ways: Ways, interests: Interests, events: int) -> tuple[int, int]:
-    """Links that the first events cross, each once per event, and how many deliveries they make."""
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """What some events cause: links crossed, each once per event, and the delays of these; deliveries."""
+
+    messages: int
+    delays_ms: float
+    deliveries: int
+
+
+def crossings(ground: Ground, ways: Ways, events: int) -> Crossings:
+    """Messages of the first events, where copies for several subscribers share a link."""
     crossed = deliveries = 0
+    delays_ms = 0.0
+    interests, near = ground.interests, ground.near_delays
     for row in range(events):
         publisher = int(interests.publishers[row])
         links: set[Link] = set()
@@ -175,4 +184,5 @@ def messages(ways: Ways, interests: Interests, events: int) -> tuple[int, int]:
                 deliveries += 1
                 links.update(ways.links(publisher, target))
         crossed += len(links)
-    return crossed, deliveries
+        delays_ms += sum(near[one][other] for one, other in links)
+    return Crossings(crossed, delays_ms, deliveries)

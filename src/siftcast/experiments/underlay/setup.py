@@ -41,7 +41,7 @@ FULL: Configuration = {
     "selectivities": (0.1, 0.3, 0.5),
     "routers": 0,
     "events": 2_000,
-    "sampled": 300,
+    "sampled": 200,
     "changing": {"peers": 400, "events": 4_000, "rebuild": 2_000},
 }
 QUICK: Configuration = {
@@ -109,10 +109,11 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
             for workload in ("WL1", "WL2")
             for beta in (BETAS if (workload, ground) == ("WL2", FLAT) else (0.0, 1.0))
         ],
-        "changing": [({"ground": FLAT, "share": share, **sizes["changing"]}, 3) for share in (0.0, 0.01, 0.02)],
+        "changing": [({"ground": FLAT, "share": share, **sizes["changing"]}, SEEDS) for share in (0.0, 0.01, 0.02)],
         "churn": [
-            ({"ground": FLAT, "peers": peers // 2, "share": share, "walks": walks, "routers": routers}, SEEDS)
-            for share, walks in (*((share, 0.0) for share in (0.0, *CHURN)), (CHURN[-1], 0.2))
+            ({"ground": FLAT, "peers": peers, "degree": degree, "share": share, "walks": w, "routers": routers}, SEEDS)
+            for degree in ("NC", "LG1")
+            for share, w in (*((share, 0.0) for share in (0.0, *CHURN)), (CHURN[0], 0.2), (CHURN[-1], 0.2))
         ],
         "targets": [
             ({"ground": ground, "peers": peers, "targets": count, "routers": routers}, SEEDS)
@@ -121,9 +122,9 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
         ],
         "last miles": [({"last_mile": kind, "peers": peers, "routers": routers}, SEEDS) for kind in (LINK, PAIR)],
         "anonymous": [
-            ({"ground": ground, "share": 1 / 3, "merged": merged, "peers": peers, "routers": routers}, SEEDS)
+            ({"ground": ground, "share": share, "merged": merged, "peers": peers, "routers": routers}, SEEDS)
             for ground in (FLAT, LAYERED)
-            for merged in (False, True)
+            for share, merged in ((0.0, False), (1 / 3, False), (1 / 3, True))
         ],
         "landmarks": [
             ({"ground": ground, "peers": peers, "landmarks": 4, "routers": routers}, SEEDS) for ground in GROUNDS

@@ -50,6 +50,15 @@ def draw_network(ground: str, rng: np.random.Generator, *, routers: int = 0) -> 
     return TransitStub.underlay_chapter().build(rng)
 
 
+class Matrix:
+    """Hosts of which only the delays between them are known: no routers, no routes."""
+
+    def __init__(self, delays_ms: Floats) -> None:
+        self.delays_ms = delays_ms
+        self.peers = len(delays_ms)
+        self.last_miles_ms = np.zeros(self.peers)
+
+
 class World:
     """Peers 0 … n - 1 at routers, how far they are from each other, and the routes between them."""
 
