@@ -248,7 +248,7 @@ def test_other_cores_hear_of_the_root_core_only_if_its_messages_are_not_dropped(
 @pytest.mark.parametrize("joined", [ONE_TREE, ALL_PAIRS])
 @pytest.mark.parametrize("cores", [1, 5])
 def test_delays_of_core_ways_are_those_of_their_links(paths, joined, cores):
-    ways = paths.core_ways(paths.scores("CNeigh", np.random.default_rng(1)), cores, joined)
+    ways = paths.core_ways(select(paths.scores("CNeigh", np.random.default_rng(1)), cores), joined)
     shortest = paths.shortest_ways().delays_ms
     for one, other in ((0, 9), (3, 30), (44, 12), (7, 8)):
         links = list(ways.links(one, other))

@@ -14,7 +14,7 @@ from siftcast.experiments.underlay.cores import STRATEGIES, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
-from siftcast.experiments.underlay.quality import measure, nearest_links
+from siftcast.experiments.underlay.quality import cut_share, measure, nearest_links
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import CORES, degree_of
 from siftcast.experiments.underlay.world import World
@@ -60,7 +60,7 @@ def measure_overlay(
     if heuristic == "WORST":
         near = nearest_links(world.delays_ms, targets, rng, degree=degree_of(degree, peers))
         found["nearest"] = asdict(measure(world, near))
-        found["cut_without_distant"] = measure(world, overlay.links(distant=False)).cut
+        found["cut_without_distant"] = cut_share(overlay.links(distant=False), range(peers), peers)
     return found
 
 
@@ -157,7 +157,7 @@ def measure_routing(
         found[f"{name}MST"] = costs(over, over.spanning_ways())
         found[f"{name}OPT"] = costs(over, over.shortest_ways())
     for count in (CORES[0], CORES[-1]):
-        ways = rival.core_ways(rival.scores("SPotent", rng), count, ALL_PAIRS)
+        ways = rival.core_ways(select(rival.scores("SPotent", rng), count), ALL_PAIRS)
         found[f"nearest SPotent {count}"] = costs(rival, ways)
     for strategy in STRATEGIES:
         scores, alone = paths.scores(strategy, rng), 0
@@ -169,7 +169,7 @@ def measure_routing(
             for joined, messages in ((ONE_TREE, flood.messages), (ALL_PAIRS, count * alone)):
                 # Votes go up a spanning tree and the choice comes down it.
                 control = messages + flood.joins + 2 * (peers - 1)
-                found[f"{strategy} {count} {joined}"] = costs(paths, paths.core_ways(scores, count, joined), control)
+                found[f"{strategy} {count} {joined}"] = costs(paths, paths.core_ways(cores, joined), control)
     return found
 
 

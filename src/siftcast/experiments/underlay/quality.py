@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 
 from siftcast.experiments.underlay.world import World
 
@@ -54,33 +54,43 @@ def measure(world: World, links: Links, present: Iterable[int] | None = None) ->
     ratios = ways[reached] / direct[reached]
     bare = dijkstra(graph_of(links, world.router_ms), directed=False, indices=chosen)[:, chosen]
     ends = direct - world.router_ms[np.ix_(chosen, chosen)]
-    crossed = _hops_over(world, over, before, chosen)[reached].sum()
+    crossed = _hops_over(world, before, chosen)[reached].sum()
     found: set[tuple[int, int]] = set()
     for one, other in links:
         found |= world.links_of(one, other)
-    total = len(chosen) * (len(chosen) - 1)
     return Quality(
         rdp=float(ways[reached].sum() / direct[reached].sum()),
         rdp_mean=float(ratios.mean()),
         rdp_routers=float((bare + ends)[reached].sum() / direct[reached].sum()),
         stress=float(crossed / world.hops[np.ix_(chosen, chosen)][reached].sum()),
-        cut=1.0 - float(np.isfinite(ways).sum() - len(chosen)) / total if total else 0.0,
+        cut=cut_share(links, chosen, world.peers),
         discovered=len(found & world.links_between_all) / max(1, len(world.links_between_all)),
         links=len(links),
     )
 
 
-def _hops_over(world: World, over: Floats, before: npt.NDArray[np.int32], chosen: npt.NDArray[np.int64]) -> Floats:
+def cut_share(links: Links, present: Iterable[int], peers: int) -> float:
+    """The share of pairs of those present that no path joins."""
+    chosen = np.array(list(present), dtype=np.int64)
+    _, pieces = connected_components(graph_of(links, np.ones((peers, peers))), directed=False)
+    sizes = np.bincount(pieces[chosen])
+    return 1.0 - float((sizes * (sizes - 1)).sum()) / max(1, len(chosen) * (len(chosen) - 1))
+
+
+def _hops_over(world: World, before: npt.NDArray[np.int32], chosen: npt.NDArray[np.int64]) -> Floats:
     """Physical links on each overlay path."""
     hops = world.hops
-    found = np.zeros_like(over)
-    for row in range(len(chosen)):
-        counts, previous = found[row], before[row]
-        for peer in np.argsort(over[row], kind="stable").tolist():
-            above = int(previous[peer])
-            if above >= 0:
-                counts[peer] = counts[above] + hops[above, peer]
-    return found[:, chosen]
+    found = np.zeros((len(chosen), len(chosen)))
+    rows, columns = (each.ravel() for each in np.indices(found.shape))
+    at = chosen[columns]
+    while True:  # all paths are followed back at once, a link further in each round
+        above = before[rows, at].astype(np.int64)
+        onward = above >= 0
+        if not onward.any():
+            return found
+        rows, columns, at, above = rows[onward], columns[onward], at[onward], above[onward]
+        found[rows, columns] += hops[above, at]
+        at = above
 
 
 def nearest_links(

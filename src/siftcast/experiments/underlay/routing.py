@@ -24,7 +24,6 @@ from siftcast.experiments.underlay.cores import (
     path_counts,
     path_sums,
     potentials,
-    select,
 )
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.quality import graph_of
@@ -118,9 +117,9 @@ class Ground:
 
     # -- ways ------------------------------------------------------------------------------------------------
 
-    def core_ways(self, scores: Floats, count: int, joined: str) -> Ways:
-        """Through the cores with the highest scores."""
-        cores = select(scores, count)
+    def core_ways(self, cores: list[int], joined: str) -> CoreWays:
+        """Through some cores; the first is the root."""
+        count = len(cores)
         weights, before = dijkstra(self.by_weight, directed=False, indices=cores, return_predecessors=True)
         relay = np.argmin(weights, axis=0)
         relay[cores] = np.arange(count)
