@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,21 @@ from siftcast.experiments.underlay.cores import STRATEGIES, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
+from siftcast.experiments.underlay.measure_maps import measure_coordinates, measure_map, measure_triangle
+from siftcast.experiments.underlay.measure_pitfalls import measure_printed, measure_scale, measure_votes
 from siftcast.experiments.underlay.quality import cut_share, measure, nearest_links
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
-from siftcast.experiments.underlay.setup import CORES, degree_of
+from siftcast.experiments.underlay.setup import CORES, SEEDS, degree_of
 from siftcast.experiments.underlay.world import World
 
 Found = dict[str, Any]
 _STEPS = 10
+
+
+@lru_cache(maxsize=SEEDS + 1)
+def _draw(ground: str, peers: int, seed: int, routers: int) -> World:
+    """A world; the configurations that follow each other differ in their seeds, and then use the same ones again."""
+    return World.draw(ground, peers, seed, routers=routers)
 
 
 def run(configuration: dict[str, Any]) -> Found:
@@ -31,7 +40,7 @@ def run(configuration: dict[str, Any]) -> Found:
 
 def measure_targets(ground: str, peers: int, targets: int, routers: int, seed: int) -> Found:
     """U1: which part of the underlay each choice of targets shows."""
-    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 1])
+    world, rng = _draw(ground, peers, seed, routers), np.random.default_rng([seed, 1])
     kinds = ("nearest", "landmarks", "farthest")
     return {kind: links_discovered(world, chosen_targets(world, kind, targets, rng)) for kind in kinds}
 
@@ -47,7 +56,7 @@ def measure_overlay(
     ground: str, heuristic: str, peers: int, degree: str, targets: int, selectivity: float, routers: int, seed: int
 ) -> Found:
     """U2, U3, U4, U11, U12: an overlay that all peers have joined; with DWorst also the baseline by delays."""
-    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 2])
+    world, rng = _draw(ground, peers, seed, routers), np.random.default_rng([seed, 2])
     overlay = Discovery(world, options_of(heuristic, degree_of(degree, peers), targets, selectivity), rng).build()
     found: Found = asdict(measure(world, overlay.links()))
     found |= {
@@ -128,7 +137,7 @@ def measure_routing(
     Where cores are joined by the shortest paths between any two, the messages of all of them go everywhere, as those of
     a single core do; so their flood is taken for as many times that of the first.
     """
-    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 6])
+    world, rng = _draw(ground, peers, seed, routers), np.random.default_rng([seed, 6])
     overlay = Discovery(world, options_of("WORST", degree_of(degree, peers), 10, 0.1), rng).build()
     interests = Interests(workload, peers, events, seed)
     paths = Ground(world.delays_ms, overlay.links(), interests, beta)
@@ -175,7 +184,7 @@ def measure_routing(
 
 def measure_algorithm_8(peers: int, routers: int, seed: int) -> Found:
     """Algorithm 8 under each reading, beside the shortest paths."""
-    world, rng = World.draw("waxman", peers, seed, routers=routers), np.random.default_rng([seed, 7])
+    world, rng = _draw("waxman", peers, seed, routers), np.random.default_rng([seed, 7])
     overlay = Discovery(world, options_of("WORST", degree_of("LG1", peers), 10, 0.1), rng).build()
     paths = Ground(world.delays_ms, overlay.links(), Interests("WL2", peers, 300, seed), 1.0)
     cores = select(paths.scores("SPotent", rng), 4)
@@ -205,7 +214,7 @@ def measure_algorithm_8(peers: int, routers: int, seed: int) -> Found:
 
 def measure_landmarks(ground: str, peers: int, landmarks: int, routers: int, seed: int) -> Found:
     """U8: children beside one that lies before them."""
-    world = World.draw(ground, peers, seed, routers=routers)
+    world = _draw(ground, peers, seed, routers)
     found: Found = {"placed": landmarks * (peers - 1)}
     for name, adopts_all in (("repaired", True), ("printed", False)):
         trees = plant(world, landmarks, np.random.default_rng([seed, 8]), adopts_all=adopts_all)
@@ -223,4 +232,10 @@ PARTS: dict[str, Callable[..., Found]] = {
     "algorithm 8": measure_algorithm_8,
     "landmarks": measure_landmarks,
     "changing": measure_changing,
+    "printed": measure_printed,
+    "votes": measure_votes,
+    "scale": measure_scale,
+    "maps": measure_map,
+    "triangle": measure_triangle,
+    "coordinates": measure_coordinates,
 }

@@ -69,6 +69,11 @@ class CoreWays(Ways):
         yield from _back(self._joined[self._relay[source]], int(self._own[target]))
         yield from _back(self._before[self._own[source]], source)
 
+    def all_links(self) -> set[Link]:
+        """The links on the ways of all pairs: those of the cells, and those from core to core."""
+        inside = {link for peer, own in enumerate(self._own) for link in _back(self._before[own], peer)}
+        return inside.union(*(_back(row, core) for row in self._joined for core in self._cores))
+
 
 def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
     while (above := int(before[target])) >= 0:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import log2, sqrt
 from typing import Any
 
+from siftcast.experiments.underlay.maps import MAPS, MATRIX, data_folder
 from siftcast.experiments.underlay.world import GROUNDS, LINK, PAIR
 
-SEEDS = 5
+SEEDS, PRINTED_SEEDS = 5, 3
 FLAT, LAYERED = "waxman", "transit-stub"
 ROWS = {
     "targets": ("U1",),
@@ -23,6 +24,12 @@ ROWS = {
     "algorithm 8": ("U6",),
     "landmarks": ("U8",),
     "changing": ("U10",),
+    "printed": ("U3", "U8"),
+    "votes": ("U6", "U7"),
+    "scale": ("U6",),
+    "maps": ("U1", "U2", "U3", "U6"),
+    "triangle": ("U3",),
+    "coordinates": ("U3",),
 }
 HEURISTICS = ("WORST", "BEST", "LINK", "RANDOM", "NEAREST", "DOnly")
 DEGREES = ("LG1", "LG2", "SQ", "NC")
@@ -43,6 +50,9 @@ FULL: Configuration = {
     "events": 2_000,
     "sampled": 200,
     "changing": {"peers": 400, "events": 4_000, "rebuild": 2_000},
+    "map": {"peers": 256, "events": 1_000},
+    "hosts": 490,
+    "scale": {"peers": 1_024, "events": 5_000},
 }
 QUICK: Configuration = {
     "seeds_max": 1,
@@ -54,6 +64,9 @@ QUICK: Configuration = {
     "events": 300,
     "sampled": 60,
     "changing": {"peers": 40, "events": 800, "rebuild": 400},
+    "map": {"peers": 40, "events": 200},
+    "hosts": 60,
+    "scale": {"peers": 60, "events": 300},
 }
 
 
@@ -130,4 +143,47 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
             ({"ground": ground, "peers": peers, "landmarks": 4, "routers": routers}, SEEDS) for ground in GROUNDS
         ],
         "algorithm 8": [({"peers": min(peers, 128), "routers": routers}, SEEDS)],
+        "printed": [
+            ({"ground": FLAT, "peers": peers, "selectivity": share, "routers": peers // 2}, PRINTED_SEEDS)
+            for share in (0.1, 0.5)
+        ],
+        "votes": [
+            (
+                {"ground": ground, "peers": peers, "cores": 8, "events": sizes["events"], "routers": routers},
+                PRINTED_SEEDS,
+            )
+            for ground in (FLAT, LAYERED)
+        ],
+        "scale": [({**sizes["scale"], "routers": routers}, 1)],
+        **_mapped(sizes),
+    }
+
+
+def _mapped(sizes: Configuration) -> dict[str, Runs]:
+    """What is measured on published maps too, as far as they are here."""
+    here = data_folder() is not None
+    peers, routers, hosts = sizes["peers"], sizes["routers"], sizes["hosts"]
+    on_map = sizes["map"]["peers"]
+    return {
+        "maps": [
+            (
+                {"ground": ground, "degree": degree, **sizes["map"], **({"peers": hosts} if ground == MATRIX else {})},
+                PRINTED_SEEDS,
+            )
+            for ground in (MATRIX, *MAPS)
+            for degree in ("NC", "LG1")
+            if here
+        ],
+        "triangle": [
+            ({"ground": ground, "peers": count, "degree": degree, "noise": noise, "routers": routers}, PRINTED_SEEDS)
+            for ground, count in ((FLAT, peers), ("AS 1239", on_map))
+            for degree in ("NC", "LG2")
+            for noise in (0.0, 0.15)
+            if here or ground == FLAT
+        ],
+        "coordinates": [
+            ({"ground": ground, "peers": count, "routers": routers}, PRINTED_SEEDS)
+            for ground, count in ((FLAT, peers), (LAYERED, peers), ("AS 1239", on_map), (MATRIX, hosts))
+            if here or ground in (FLAT, LAYERED)
+        ],
     }
