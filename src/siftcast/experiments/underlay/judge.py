@@ -35,19 +35,18 @@ from collections.abc import Sequence
 
 from siftcast.experiments.claims import Verdict
 from siftcast.experiments.table import Table
+from siftcast.experiments.underlay.judge_change import judge_changing, judge_churn, judge_landmarks
+from siftcast.experiments.underlay.judge_cores import judge_algorithm_8, print_rules, print_scale, print_votes
+from siftcast.experiments.underlay.judge_delays import judge_delays
+from siftcast.experiments.underlay.judge_maps import print_coordinates, print_maps, print_triangle
 from siftcast.experiments.underlay.judge_overlays import (
-    judge_churn,
     judge_counts,
-    judge_delays,
     judge_growth,
     judge_heuristics,
-    judge_landmarks,
     judge_selectivity,
     judge_targets,
 )
 from siftcast.experiments.underlay.judge_routing import (
-    judge_algorithm_8,
-    judge_changing,
     judge_control,
     judge_cores,
     judge_strategies,
@@ -74,5 +73,11 @@ def judge(outcomes: Sequence[Outcome]) -> list[Verdict]:
         judge_selectivity,
         judge_counts,
         judge_workloads,
+        print_rules,
+        print_votes,
+        print_scale,
+        print_triangle,
+        print_coordinates,
+        print_maps,
     )
     return [verdict for each in judges for verdict in each(table)]
