@@ -116,7 +116,7 @@ def judge_changing(table: Table) -> list[Verdict]:
                 f"control × {peak:.1f}"
                 for share, (worse, mended, peak) in means.items()
             ),
-            f"rise: {spread_of([worse for worse, _, _ in every])}",
+            f"rise: {spread_of([worse for worse, _, _ in every], 'runs')}",
             all(worse > max(1.0, rest) and mended < 1 and peak >= PEAK_MIN for worse, mended, peak in means.values()),
             f"Without churn × {rest:.2f} in the same time. {lost} deliveries had no way, because the overlay was cut.",
         )

@@ -59,7 +59,8 @@ def judge_targets(table: Table) -> list[Verdict]:
             "shape",
             "nearest > landmarks > farthest",
             "; ".join(f"{ground}, {count}: {in_percent(shares)}" for (ground, count), shares in found.items()),
-            "lead of the nearest: " + "; ".join(f"{ground} {spread_of(each)}" for ground, each in leads.items()),
+            "lead of the nearest: "
+            + "; ".join(f"{ground} {spread_of(each, 'runs')}" for ground, each in leads.items()),
             bool(ahead) and ordered and min(ahead) >= AHEAD,
             f"Judged on grounds with domains, 10 and 20 targets: the order, and on {LAYERED} a lead of "
             f"{100 * AHEAD:.0f} points. Waxman is printed.",

@@ -70,7 +70,7 @@ def _judge_lowest(cells: dict[str, list[Result]]) -> Verdict:
         "shape",
         "SPath best, MST worst",
         f"one core: {shown}; MST {above:.2f}",
-        f"SPath least in four of five seeds in {len(best)} of {len(cells)} cells; SPath {spread_of(spath)}",
+        f"SPath least in four of five seeds in {len(best)} of {len(cells)} cells; SPath {spread_of(spath, 'runs')}",
         min(lowest.values()) >= 0.8 and above > one["Rand"],
         "Costs beside OPT, mean over Waxman and transit-stub, √N neighbours and no limit, WL1 and WL2, β 0 and 1. Of "
         f"all seeds SPath is least in {100 * fmean(lowest.values()):.0f} %. MST costs more than Rand in "
@@ -97,7 +97,7 @@ def _judge_potential(cells: dict[str, list[Result]]) -> Verdict:
         "shape",
         "almost similar",
         f"{fmean(ratios):.2f} times the cost of MaxPath with one core",
-        f"no degree limit: {spread_of(ratios)}",
+        f"no degree limit: {spread_of(ratios, 'runs')}",
         fmean(ratios) <= POTENTIAL_MAX,
         f"Judged: at most {POTENTIAL_MAX}. Weights are in units of the mean link (`cores.py`). With √N neighbours "
         f"{fmean(limited):.2f} times.",
@@ -122,7 +122,7 @@ def _judge_saved(strategy: str, cells: dict[str, list[Result]]) -> Verdict:
         "value",
         f"{SAVED[strategy]:.0f} % (± {SAVED_BAND:.0f})",
         ", ".join(f"{cell.removeprefix(FLAT).strip()}: {fmean(each):.0f} %" for cell, each in found.items()),
-        spread_of([value for each in found.values() for value in each]) if found else "—",
+        spread_of([value for each in found.values() for value in each], "runs") if found else "—",
         bool(found) and all(abs(fmean(each) - SAVED[strategy]) <= SAVED_BAND for each in found.values()),
         "Waxman, WL2, cores joined by all pairs; every cell is judged.",
     )
@@ -157,22 +157,19 @@ def _print_messages(runs: list[Result]) -> Verdict:
         more = {name: fmean(run[name][what] for run in runs) for name in ("MST", "OPT")}
         return ", ".join(f"{name} {value:.{digits}f}" for name, value in (one | more).items())
 
-    ratios = [
-        100 * _cost(run, each, 1, ONE_TREE, "messages") / float(run["MST"]["messages"]) - 100
-        for run in runs
-        for each in OURS
-    ]
-    merged = [
-        100 * _cost(run, each, 1, ONE_TREE, "merged_ms") / float(run["MST"]["merged_ms"]) - 100
-        for run in runs
-        for each in OURS
-    ]
+    def beside(what: str) -> str:
+        ratios = [
+            100 * _cost(run, each, 1, ONE_TREE, what) / float(run["MST"][what]) - 100 for run in runs for each in OURS
+        ]
+        return f"{spread_of(ratios, 'runs')}, from {min(ratios):.0f} to {max(ratios):.0f}"
+
     return Verdict.printed(
         "U6 messages",
-        "messages per delivery with one core, where copies for several subscribers share a link, and their delays",
-        f"messages {shown('messages', 2)}; ms {shown('merged_ms', 1)}",
-        f"beside MST, in %: messages {spread_of(ratios)} (from {min(ratios):.0f} to {max(ratios):.0f}), delays of "
-        f"these {spread_of(merged)} (from {min(merged):.0f} to {max(merged):.0f})",
+        "messages per delivery with one core, where copies for several subscribers share a link; the physical links "
+        "that they cross; and their delays",
+        f"messages {shown('messages', 2)}; physical links {shown('physical', 1)}; ms {shown('merged_ms', 1)}",
+        f"beside MST, in %: messages {beside('messages')}; physical links {beside('physical')}; delays "
+        f"{beside('merged_ms')}",
     )
 
 
@@ -187,7 +184,7 @@ def _print_rival(runs: list[Result]) -> Verdict:
         + "; over DWorst's overlay SPotent "
         + ", ".join(f"{count} {cost:.2f}" for count, cost in ours.items())
         + f", MST {fmean(float(run['MST']['cost']) for run in runs):.2f}",
-        f"OPT over the baseline's {spread_of([float(run['nearest OPT']['cost']) for run in runs])}",
+        f"OPT over the baseline's {spread_of([float(run['nearest OPT']['cost']) for run in runs], 'runs')}",
     )
 
 
@@ -225,7 +222,7 @@ def judge_cores(table: Table) -> list[Verdict]:
                 for each in OURS
             ),
             f"{', '.join(map(str, CORES))} cores; SPotent, {most}, all pairs "
-            f"{spread_of([_cost(run, 'SPotent', most) for run in runs])}",
+            f"{spread_of([_cost(run, 'SPotent', most) for run in runs], 'runs')}",
             falls and rises,
             f"Judged: {most} below {least} with all pairs ({'yes' if falls else 'no'}), {some} above {least} with one "
             f"tree ({'yes' if rises else 'no'}), for each strategy.",
@@ -236,7 +233,9 @@ def judge_cores(table: Table) -> list[Verdict]:
             "shape",
             "93 % more (judged: 50 to 110 %)",
             ", ".join(f"{ground} {100 * ratio - 100:.0f} % more" for ground, ratio in rdp.items()),
-            spread_of([100 * float(r["MST"]["rdp"]) / _cost(r, "CNeigh", most, ALL_PAIRS, "rdp") - 100 for r in runs]),
+            spread_of(
+                [100 * float(r["MST"]["rdp"]) / _cost(r, "CNeigh", most, ALL_PAIRS, "rdp") - 100 for r in runs], "runs"
+            ),
             all(MST_RDP[0] <= ratio <= MST_RDP[1] for ratio in rdp.values()),
         ),
     ]
@@ -266,7 +265,7 @@ def judge_control(table: Table) -> list[Verdict]:
                 f"{each}, {joined}: {counts[0]:.2f} → {counts[-1]:.2f}" for (each, joined), counts in found.items()
             )
             + f"; MST {fmean(mst):.2f}",
-            f"{CORES[0]} and {CORES[-1]} cores; MST {spread_of(mst)}",
+            f"{CORES[0]} and {CORES[-1]} cores; MST {spread_of(mst, 'runs')}",
             all(counts[-1] > counts[0] for counts in found.values()) and all_counts,
             f"Judged: MST above every number of cores in one tree ({'yes' if all_counts else 'no'}). Above one core: "
             f"{'yes' if one else 'no'}.",

@@ -149,7 +149,7 @@ def measure_routing(
     base = float((optimal.delays_ms * demand).sum())
 
     def costs(over: Ground, ways: Ways, control: int = 0) -> Found:
-        traffic = crossings(over, ways, sampled)
+        traffic = crossings(over, ways, sampled, world.hops)
         # The leader and its spanning tree, or MST: each peer tells its neighbours once, and each answers. Every
         # subscription goes to all peers, over each link once.
         sent = control + 2 * len(over.links) + peers * (peers - 1) + traffic.messages * events / sampled
@@ -157,6 +157,7 @@ def measure_routing(
             "cost": float((ways.delays_ms * demand).sum()) / base,
             "rdp": float(ways.delays_ms.sum()) / direct,
             "messages": traffic.messages / max(1, traffic.deliveries),
+            "physical": traffic.physical / max(1, traffic.deliveries),
             "merged_ms": traffic.delays_ms / max(1, traffic.deliveries),
             "efficiency": sent / max(1.0, traffic.deliveries * events / sampled),
         }

@@ -173,11 +173,13 @@ class Crossings:
     messages: int
     delays_ms: float
     deliveries: int
+    physical: int
+    """Links between routers, and to peers, that these messages cross; 0 where no routes are known."""
 
 
-def crossings(ground: Ground, ways: Ways, events: int) -> Crossings:
+def crossings(ground: Ground, ways: Ways, events: int, hops: Integers | None = None) -> Crossings:
     """Messages of the first events, where copies for several subscribers share a link."""
-    crossed = deliveries = 0
+    crossed = deliveries = physical = 0
     delays_ms = 0.0
     interests, near = ground.interests, ground.near_delays
     for row in range(events):
@@ -189,4 +191,6 @@ def crossings(ground: Ground, ways: Ways, events: int) -> Crossings:
                 links.update(ways.links(publisher, target))
         crossed += len(links)
         delays_ms += sum(near[one][other] for one, other in links)
-    return Crossings(crossed, delays_ms, deliveries)
+        if hops is not None:
+            physical += sum(int(hops[one, other]) for one, other in links)
+    return Crossings(crossed, delays_ms, deliveries, physical)
