@@ -45,7 +45,7 @@ def predict(delays_ms: Floats, rng: np.random.Generator) -> Floats:
         places = places + push[:, None] * apart
         heights = np.maximum(heights + push * (heights + heights[other]), 1e-3 * unit)
     between = np.linalg.norm(places[:, None, :] - places[None, :, :], axis=2)
-    found: Floats = between + heights[:, None] + heights[None, :]
+    found: Floats = between + (heights[:, None] + heights[None, :])
     np.fill_diagonal(found, 0.0)
     return found
 

@@ -6,17 +6,15 @@ from statistics import fmean
 
 from siftcast.experiments.claims import Verdict, spread_of
 from siftcast.experiments.table import Result, Table
-from siftcast.experiments.underlay.cores import STRATEGIES
+from siftcast.experiments.underlay.cores import THESIS, STRATEGIES
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
-from siftcast.experiments.underlay.setup import CORES, FLAT, LAYERED
+from siftcast.experiments.underlay.setup import CORES, FLAT, JUDGED_BETAS, LAYERED
 
-OURS = ("SPath", "MaxPath", "CNeigh", "SPotent")
 SAVED = {"SPotent": 47.0, "CNeigh": 49.0}
 SAVED_BAND = 12.0
 SAVED_ONE = {"SPotent": 34, "CNeigh": 30}
 POTENTIAL_MAX = 1.1
 MST_RDP = (1.5, 2.1)
-_JUDGED_BETAS = (0.0, 1.0)
 
 
 def _cost(run: Result, strategy: str, cores: int, joined: str = ALL_PAIRS, what: str = "cost") -> float:
@@ -29,7 +27,7 @@ def _cells(table: Table) -> dict[str, list[Result]]:
     for ground in (FLAT, LAYERED):
         for degree in ("SQ", "NC"):
             for workload in ("WL1", "WL2"):
-                for beta in _JUDGED_BETAS:
+                for beta in JUDGED_BETAS:
                     runs = table("routing", ground=ground, degree=degree, workload=workload, beta=beta)
                     if runs:
                         found[f"{ground} {degree} {workload} β = {beta:g}"] = runs
@@ -159,7 +157,7 @@ def _print_messages(runs: list[Result]) -> Verdict:
 
     def beside(what: str) -> str:
         ratios = [
-            100 * _cost(run, each, 1, ONE_TREE, what) / float(run["MST"][what]) - 100 for run in runs for each in OURS
+            100 * _cost(run, each, 1, ONE_TREE, what) / float(run["MST"][what]) - 100 for run in runs for each in THESIS
         ]
         return f"{spread_of(ratios, 'runs')}, from {min(ratios):.0f} to {max(ratios):.0f}"
 
@@ -196,7 +194,7 @@ def judge_cores(table: Table) -> list[Verdict]:
     least, some, most = CORES[0], 8, CORES[-1]
     runs = [run for each in cells.values() for run in each]
     pairs, tree = (
-        {each: [fmean(_cost(run, each, c, j) for run in runs) for c in CORES] for each in OURS}
+        {each: [fmean(_cost(run, each, c, j) for run in runs) for c in CORES] for each in THESIS}
         for j in (ALL_PAIRS, ONE_TREE)
     )
     falls = all(each[-1] < each[0] for each in pairs.values())
@@ -219,7 +217,7 @@ def judge_cores(table: Table) -> list[Verdict]:
             "; ".join(
                 f"{each}, {joined}: " + " → ".join(f"{cost:.2f}" for cost in costs[each])
                 for joined, costs in ((ALL_PAIRS, pairs), (ONE_TREE, tree))
-                for each in OURS
+                for each in THESIS
             ),
             f"{', '.join(map(str, CORES))} cores; SPotent, {most}, all pairs "
             f"{spread_of([_cost(run, 'SPotent', most) for run in runs], 'runs')}",
@@ -250,7 +248,7 @@ def judge_control(table: Table) -> list[Verdict]:
     found = {
         (each, joined): [fmean(_cost(run, each, count, joined, "efficiency") for run in runs) for count in CORES]
         for joined in (ONE_TREE, ALL_PAIRS)
-        for each in OURS
+        for each in THESIS
     }
     mst = [float(run["MST"]["efficiency"]) for run in runs]
     tree = [each for (_, joined), each in found.items() if joined == ONE_TREE]

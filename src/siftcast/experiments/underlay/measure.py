@@ -11,7 +11,7 @@ import numpy as np
 
 from siftcast.experiments.underlay.changing import measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import STRATEGIES, select
+from siftcast.experiments.underlay.cores import THESIS, STRATEGIES, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
@@ -148,19 +148,21 @@ def measure_routing(
     optimal = paths.shortest_ways()
     base = float((optimal.delays_ms * demand).sum())
 
-    def costs(over: Ground, ways: Ways, control: int = 0) -> Found:
+    def costs(over: Ground, ways: Ways, control: int | None = 0) -> Found:
         traffic = crossings(over, ways, sampled, world.hops)
-        # The leader and its spanning tree, or MST: each peer tells its neighbours once, and each answers. Every
-        # subscription goes to all peers, over each link once.
-        sent = control + 2 * len(over.links) + peers * (peers - 1) + traffic.messages * events / sampled
-        return {
+        each: Found = {
             "cost": float((ways.delays_ms * demand).sum()) / base,
             "rdp": float(ways.delays_ms.sum()) / direct,
             "messages": traffic.messages / max(1, traffic.deliveries),
             "physical": traffic.physical / max(1, traffic.deliveries),
             "merged_ms": traffic.delays_ms / max(1, traffic.deliveries),
-            "efficiency": sent / max(1.0, traffic.deliveries * events / sampled),
         }
+        if control is None:
+            return each
+        # The leader and its spanning tree, or MST: each peer tells its neighbours once, and each answers. Every
+        # subscription goes to all peers, over each link once.
+        sent = control + 2 * len(over.links) + peers * (peers - 1) + traffic.messages * events / sampled
+        return each | {"efficiency": sent / max(1.0, traffic.deliveries * events / sampled)}
 
     found: Found = {}
     for name, over in (("", paths), ("nearest ", rival)):
@@ -173,13 +175,15 @@ def measure_routing(
         scores, alone = paths.scores(strategy, rng), 0
         for count in CORES:
             cores = select(scores, count)
-            flood = discover(paths.near_weights, paths.near_delays, cores)
-            if count == 1:
-                alone = flood.messages
-            for joined, messages in ((ONE_TREE, flood.messages), (ALL_PAIRS, count * alone)):
+            control: dict[str, int | None] = {ONE_TREE: None, ALL_PAIRS: None}
+            if strategy in THESIS:
+                flood = discover(paths.near_weights, paths.near_delays, cores)
+                alone = alone or flood.messages
                 # Votes go up a spanning tree and the choice comes down it.
-                control = messages + flood.joins + 2 * (peers - 1)
-                found[f"{strategy} {count} {joined}"] = costs(paths, paths.core_ways(cores, joined), control)
+                asked = flood.joins + 2 * (peers - 1)
+                control = {ONE_TREE: flood.messages + asked, ALL_PAIRS: count * alone + asked}
+            for joined, sent in control.items():
+                found[f"{strategy} {count} {joined}"] = costs(paths, paths.core_ways(cores, joined), sent)
     return found
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
-from siftcast.experiments.underlay.cores import Near, nearest_votes, potentials, select, select_by_votes
+from siftcast.experiments.underlay.cores import (
+    Near,
+    nearest_ballots,
+    nearest_votes,
+    potentials,
+    select,
+    select_by_votes,
+)
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Rounding
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import plant
@@ -68,13 +75,13 @@ def measure_votes(ground: str, peers: int, cores: int, events: int, routers: int
     def cost(chosen: list[int], joined: str = ALL_PAIRS) -> float:
         return float((paths.core_ways(chosen, joined).delays_ms * demand).sum()) / base
 
-    votes = nearest_votes(paths.near_weights, peers)
+    ballots, votes = nearest_ballots(paths.near_weights), nearest_votes(paths.near_weights, peers)
     best = select(votes, cores)
     order, before = breadth_first_order(paths.by_delay, 0, directed=False)
     parents = {peer: int(before[peer]) for peer in order.tolist() if peer}
     found: Found = {"votes": {"all": {"share": 1.0, "cost": cost(best)}}, "cores": cores}
     for kept in KEPT:
-        chosen = select_by_votes(votes, parents, 0, cores, kept * cores)
+        chosen = select_by_votes(ballots, parents, 0, cores, kept * cores)
         share = float(votes[chosen].sum() / votes[best].sum())
         found["votes"][str(kept)] = {"share": share, "cost": cost(chosen)}
     weights, delays = paths.near_weights, paths.near_delays

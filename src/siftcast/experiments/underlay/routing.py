@@ -48,6 +48,10 @@ class Ways:
         """The links on the way, the last one first."""
         yield from _back(self._before[source], target)
 
+    def shared_links(self, source: int, targets: list[int]) -> set[Link]:
+        """The links on the ways to some others, each once."""
+        return _all_back(self._before[source].tolist(), targets)
+
 
 class CoreWays(Ways):
     """The same through cores: within a cell over its tree, between cells from core to core."""
@@ -69,6 +73,20 @@ class CoreWays(Ways):
         yield from _back(self._joined[self._relay[source]], int(self._own[target]))
         yield from _back(self._before[self._own[source]], source)
 
+    def shared_links(self, source: int, targets: list[int]) -> set[Link]:
+        is_inside = self._is_inside[source]
+        outside = [target for target in targets if not is_inside[target]]
+        found = super().shared_links(source, [target for target in targets if is_inside[target]])
+        if not outside:
+            return found
+        cells: dict[int, list[int]] = {}
+        for target in outside:
+            cells.setdefault(int(self._own[target]), []).append(target)
+        for core, inside in cells.items():
+            found |= super().shared_links(core, inside)
+        found |= _all_back(self._joined[self._relay[source]].tolist(), list(cells))
+        return found | super().shared_links(int(self._own[source]), [source])
+
     def all_links(self) -> set[Link]:
         """The links on the ways of all pairs: those of the cells, and those from core to core."""
         inside = {link for peer, own in enumerate(self._own) for link in _back(self._before[own], peer)}
@@ -79,6 +97,22 @@ def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
     while (above := int(before[target])) >= 0:
         yield (above, target) if above < target else (target, above)
         target = above
+
+
+def _all_back(before: list[int], targets: list[int]) -> set[Link]:
+    """The links from all targets back to the source; a way ends where it meets one that was gone before."""
+    found: set[Link] = set()
+    seen: set[int] = set()
+    for target in targets:
+        at = target
+        while at not in seen:
+            seen.add(at)
+            above = before[at]
+            if above < 0:
+                break
+            found.add((above, at) if above < at else (at, above))
+            at = above
+    return found
 
 
 class Ground:
@@ -184,11 +218,9 @@ def crossings(ground: Ground, ways: Ways, events: int, hops: Integers | None = N
     interests, near = ground.interests, ground.near_delays
     for row in range(events):
         publisher = int(interests.publishers[row])
-        links: set[Link] = set()
-        for target in np.flatnonzero(interests.matches[row]).tolist():
-            if target != publisher:
-                deliveries += 1
-                links.update(ways.links(publisher, target))
+        targets = [each for each in np.flatnonzero(interests.matches[row]).tolist() if each != publisher]
+        links = ways.shared_links(publisher, targets)
+        deliveries += len(targets)
         crossed += len(links)
         delays_ms += sum(near[one][other] for one, other in links)
         if hops is not None:
