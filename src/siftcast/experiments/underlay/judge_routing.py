@@ -6,7 +6,7 @@ from statistics import fmean
 
 from siftcast.experiments.claims import Verdict, spread_of
 from siftcast.experiments.table import Result, Table
-from siftcast.experiments.underlay.cores import THESIS, STRATEGIES
+from siftcast.experiments.underlay.cores import STRATEGIES, THESIS
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, FLAT, JUDGED_BETAS, LAYERED
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from siftcast.experiments.underlay.changing import measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import THESIS, STRATEGIES, select
+from siftcast.experiments.underlay.cores import STRATEGIES, THESIS, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
