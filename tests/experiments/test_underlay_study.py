@@ -158,9 +158,9 @@ def test_targets_rounded_up_are_found_without_end(world):
     for rounding in Rounding:
         options = Options(Heuristic.WORST, targets=5, selectivity=0.5, rounding=rounding)
         overlay = Discovery(world, options, np.random.default_rng(1))
-        for peer in range(20):
+        for peer in range(12):
             overlay.join(peer)
-        inferred[rounding] = overlay.inferences / 20
+        inferred[rounding] = overlay.inferences / 12
         assert bool(overlay.endless) == (rounding is Rounding.UP)
     assert inferred[Rounding.DOWN] < inferred[Rounding.EXACT] <= 6 < inferred[Rounding.UP]
 
