@@ -4,7 +4,6 @@ import pytest
 
 from siftcast.experiments.claims import spread_of
 from siftcast.experiments.table import Table
-from siftcast.experiments.underlay.cores import STRATEGIES
 from siftcast.experiments.underlay.judge import judge
 from siftcast.experiments.underlay.judge_change import judge_changing, judge_churn, judge_landmarks
 from siftcast.experiments.underlay.judge_cores import judge_algorithm_8
@@ -21,6 +20,7 @@ from siftcast.experiments.underlay.judge_routing import judge_control, judge_cor
 from siftcast.experiments.underlay.measure import PARTS, run
 from siftcast.experiments.underlay.setup import CORES, ROWS, configurations, degree_of
 from siftcast.experiments.underlay.world import GROUNDS
+from siftcast.space.core_scores import STRATEGIES
 from siftcast.spark.sweeps import Outcome
 
 PUBLISHED = {"maps"}

@@ -8,7 +8,6 @@ import pytest
 
 from siftcast.experiments.underlay.changing import ChangingTree, measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import nearest_votes, path_counts, potentials, select, select_by_votes
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Rounding
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import LandmarkTree, chosen_targets, links_discovered, plant
@@ -16,6 +15,7 @@ from siftcast.experiments.underlay.quality import measure
 from siftcast.experiments.underlay.routes import beyond, is_before
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, crossings
 from siftcast.experiments.underlay.world import World
+from siftcast.space.core_scores import nearest_votes, path_counts, potentials, select, select_by_votes
 from siftcast.underlay.network import Network
 
 

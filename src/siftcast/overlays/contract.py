@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -276,13 +276,15 @@ class DelayMeasured(Stimulus, frozen=True, gc=False):
 class RouteInferred(Stimulus, frozen=True, gc=False):
     """The answer to `InferRoute`: the routers on the way, None for those that do not tell their name.
 
-    `status` is `ok`, or `unavailable` where nothing could be found out: then there are no routers here, and that says
-    nothing about the way.
+    `status` is `ok`; `partial` where the way was followed to the last router named here and no farther; `unavailable`
+    where nothing could be found out: then there are no routers here, and that says nothing about the way. `delays_ms`
+    is how far each router is, one way, None where it was not measured; the first is the node's own last mile.
     """
 
     peer: NodeId
     routers: tuple[str | None, ...]
-    status: str = "ok"
+    status: Literal["ok", "partial", "unavailable"] = "ok"
+    delays_ms: tuple[float | None, ...] = ()
 
 
 # -- effects -----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ coordinates.py      Vivaldi: delays that nobody has measured
 landmarks.py        landmark trees, and what targets show of the underlay (U1, U8)
 quality.py          RDP, stress, and the part of the underlay that is discovered; the baseline
 interests.py        events and who matches them
-cores.py            who becomes a core
 core_discovery.py   Algorithm 8, as printed and repaired
 routing.py          core trees beside MST and shortest paths
 changing.py         a core tree under churn (U10)

@@ -31,23 +31,24 @@ Stated on 19 November 2026, after trials with one seed and before the full run.
   a walk only visits, then the k_L nearest of the peers visited place the walker.
 - **One distant link** of each peer goes to the farthest of ten drawn at random, and counts for no limit.
 - **Anonymous routers** look like new ones each time. Merged, two are one if all before them on the route is the same.
-- **The triangle of delays**: q is on the way from p to s if d(p, q) + d(q, s) ≤ (1 + ε)·d(p, s), last miles included. To
-  keep newcomers from being sent in circles q must be nearer than s, and farther than ε·d(p, s), and nobody is asked
+- **The triangle of delays**: q is on the way from p to s if d(p, q) + d(q, s) ≤ (1 + ε)·d(p, s), last miles included.
+  To keep newcomers from being sent in circles q must be nearer than s, and farther than ε·d(p, s), and nobody is asked
   twice. Noise of 15 % changes the delay of each pair by up to that share, the same both ways.
-- **Coordinates** are Vivaldi's, three dimensions and a height, after 400 rounds of one probe each to 16 peers.
+- **Coordinates** are those of users' nodes (Vivaldi, two dimensions and a height), after 200 rounds in which each peer
+  measures the delay to one of 16.
 - **Cost** is that of section 4.2: each delivery pays the delay of its path. It hides how many messages there are when
   copies for several subscribers share a link, how many physical links these cross, and their delays (U6 messages).
-- **All pairs** between cores are paths of least weight; within a cell, paths are those of its tree. No tree comes of it.
+- **All pairs** between cores are paths of least weight; within a cell, paths are those of its tree. That is no tree.
 - **SPotent**'s weights and delays are in units of the mean link, because it adds them to a number of neighbours.
 - **Control** (U9) is what the spanning tree, the votes and Algorithm 8 (repaired) send, and subscriptions to all. Paths
   between all cores need the messages of each core everywhere: as many times the messages of a single one.
 - **Under churn** (U10) peers hang themselves below the neighbour through which the top of the tree is nearest, and not
   below their own children; the tree is rebuilt after 2,000 events.
 
-The judges of the trials were read once more, word by word, before the full run, and became stricter with these words: U1
-judges the whole order, with the lead of 8 points on transit-stub only; U3 the mean of the three heuristics and not the
-best; DOnly also 512 peers; U4 each peer's inferences and not their mean; U5 stress too, and walks at 2 % too; U9 every
-number of cores; U10 each share of churn, beside none; U12 each number of peers.
+The judges of the trials were read once more, word by word, before the full run, and became stricter with these words:
+U1 judges the whole order, with the lead of 8 points on transit-stub only; U3 the mean of the three heuristics and not
+the best; DOnly also 512 peers; U4 each peer's inferences and not their mean; U5 stress too, and walks at 2 % too; U9
+every number of cores; U10 each share of churn, beside none; U12 each number of peers.
 
 ## What differs, and why
 """

@@ -15,10 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from siftcast.experiments.underlay.core_discovery import discover
-from siftcast.experiments.underlay.cores import potentials, select
 from siftcast.experiments.underlay.discovery import Discovery, Options
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.world import World
+from siftcast.space.core_scores import potentials, select
 
 Found = dict[str, Any]
 CORES = 8

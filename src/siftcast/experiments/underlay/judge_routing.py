@@ -6,9 +6,9 @@ from statistics import fmean
 
 from siftcast.experiments.claims import Verdict, spread_of
 from siftcast.experiments.table import Result, Table
-from siftcast.experiments.underlay.cores import STRATEGIES, THESIS
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, FLAT, JUDGED_BETAS, LAYERED
+from siftcast.space.core_scores import STRATEGIES, THESIS
 
 SAVED = {"SPotent": 47.0, "CNeigh": 49.0}
 SAVED_BAND = 12.0

@@ -11,7 +11,6 @@ import numpy as np
 
 from siftcast.experiments.underlay.changing import measure_changing
 from siftcast.experiments.underlay.core_discovery import Rule, discover
-from siftcast.experiments.underlay.cores import STRATEGIES, THESIS, select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
@@ -21,6 +20,7 @@ from siftcast.experiments.underlay.quality import cut_share, measure, nearest_li
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import CORES, SEEDS, degree_of
 from siftcast.experiments.underlay.world import World
+from siftcast.space.core_scores import STRATEGIES, THESIS, select
 
 Found = dict[str, Any]
 _STEPS = 10

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from siftcast.experiments.underlay.coordinates import predict, relative_errors, with_noise
-from siftcast.experiments.underlay.cores import select
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Placing
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered
@@ -17,6 +16,7 @@ from siftcast.experiments.underlay.quality import delay_ratio, measure, nearest_
 from siftcast.experiments.underlay.routing import ALL_PAIRS, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import degree_of
 from siftcast.experiments.underlay.world import Floats, Matrix, World
+from siftcast.space.core_scores import select
 
 Found = dict[str, Any]
 Links = set[tuple[int, int]]

@@ -9,14 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
-from siftcast.experiments.underlay.cores import (
-    Near,
-    nearest_ballots,
-    nearest_votes,
-    potentials,
-    select,
-    select_by_votes,
-)
 from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Options, Rounding
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import plant
@@ -24,6 +16,14 @@ from siftcast.experiments.underlay.quality import measure, nearest_links
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, crossings
 from siftcast.experiments.underlay.setup import degree_of
 from siftcast.experiments.underlay.world import World
+from siftcast.space.core_scores import (
+    Near,
+    nearest_ballots,
+    nearest_votes,
+    potentials,
+    select,
+    select_by_votes,
+)
 
 Found = dict[str, Any]
 PRINTED = {

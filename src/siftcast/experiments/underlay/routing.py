@@ -19,14 +19,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
-from siftcast.experiments.underlay.cores import (
+from siftcast.experiments.underlay.interests import Interests
+from siftcast.experiments.underlay.quality import graph_of
+from siftcast.space.core_scores import (
     nearest_votes,
     path_counts,
     path_sums,
     potentials,
 )
-from siftcast.experiments.underlay.interests import Interests
-from siftcast.experiments.underlay.quality import graph_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

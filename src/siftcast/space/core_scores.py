@@ -7,6 +7,8 @@
     Sim       most peers have them as the neighbour of the most similar interest
     Rand      anyone
 
+Planning scores whole networks, protocols what they were told; both by the functions here.
+
 The weight of a link is its delay and β times the dissimilarity of its ends. SPotent adds a number, 1/ms and 1/ms, so
 seconds rank peers otherwise than milliseconds do. Here weights and delays are taken in units of the mean link
 (`normalised=False` is the literal reading).
