@@ -97,6 +97,7 @@ def overlay_outcomes(change=lambda asked, result: None):
                     "inferred": 1 / peers,
                     "joins": JOINS[name],
                     "steps": 20.0,
+                    "inferences": 11.0,
                     "greedy": 0,
                     "cut_without_distant": 0.1,
                     "nearest": {"rdp": 1.1, "stress": 1.4, "discovered": 0.6, "links": 90},
@@ -204,7 +205,8 @@ def test_churn_is_judged_by_how_much_delays_and_stress_grow(what, share, walks, 
         for cell in ((0.02, 0.0), (0.06, 0.0), (0.12, 0.0), (0.02, 0.2), (0.12, 0.2)):
             after = {"rdp": 1.0, "stress": 1.0} | ({what: growth} if cell == (share, walks) else {})
             asked = {"part": "churn", "degree": degree, "peers": 9, "share": cell[0], "walks": cell[1], "seed": 1}
-            result = {"before": {"rdp": 1.0, "stress": 1.0}, "after": after, "nearest": {"rdp": 1.0}}
+            before = {"rdp": 1.0, "stress": 1.0}
+            result = {"before": before, "after": after, "nearest": {"rdp": 1.0}, "rejoins": 0.0}
             runs.append(Outcome(asked, result, 0.0))
     assert holds(judge_churn(Table(runs)), "U5") is expected
 

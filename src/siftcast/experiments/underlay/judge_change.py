@@ -61,7 +61,8 @@ def judge_churn(table: Table) -> list[Verdict]:
             f"{table.pairs('churn')[0][0]['peers']} peers, no degree limit. Of RDP alone it "
             f"{'holds' if holds('rdp') else 'does not hold'}, of stress {'too' if holds('stress') else 'not'}. With "
             f"log2 N neighbours RDP {shown('LG1', 'rdp')}. {BASELINE} of those present after 12 %: "
-            f"{mean(worst, 'nearest', 'rdp'):.2f} beside {mean(worst, 'after', 'rdp'):.2f}.",
+            f"{mean(worst, 'nearest', 'rdp'):.2f} beside {mean(worst, 'after', 'rdp'):.2f}. Peers that lost all their "
+            f"neighbours joined again: {mean(worst, 'rejoins'):.2f} times for each place.",
         )
     ]
 
@@ -103,7 +104,7 @@ def judge_changing(table: Table) -> list[Verdict]:
     still, found = table("changing", share=0.0), {share: table("changing", share=share) for share in shares}
     rest = fmean(_changes(run)[0] for run in still) if still else 1.0
     means = {share: [fmean(each) for each in zip(*map(_changes, runs), strict=True)] for share, runs in found.items()}
-    lost = sum(run["lost"] for runs in found.values() for run in runs)
+    lost, delivered = (sum(run[what] for runs in found.values() for run in runs) for what in ("lost", "deliveries"))
     every = [_changes(run) for runs in found.values() for run in runs]
     return [
         Verdict(
@@ -118,7 +119,8 @@ def judge_changing(table: Table) -> list[Verdict]:
             ),
             f"rise: {spread_of([worse for worse, _, _ in every], 'runs')}",
             all(worse > max(1.0, rest) and mended < 1 and peak >= PEAK_MIN for worse, mended, peak in means.values()),
-            f"Without churn × {rest:.2f} in the same time. {lost} deliveries had no way, because the overlay was cut.",
+            f"Without churn × {rest:.2f} in the same time. {lost} of {delivered:,} deliveries had no way, because "
+            "the overlay was cut.",
         )
     ]
 

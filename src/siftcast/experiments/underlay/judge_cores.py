@@ -84,7 +84,9 @@ def print_rules(table: Table) -> list[Verdict]:
         runs = table("printed", selectivity=share)
         shown = "; ".join(
             f"{name}: RDP {mean(runs, name, 'rdp'):.2f}, stress {mean(runs, name, 'stress'):.2f}, "
-            f"{mean(runs, name, 'inferences'):.1f} inferences, {mean(runs, name, 'endless'):.0f} walks stopped"
+            f"{mean(runs, name, 'joins'):.0f} joins and {mean(runs, name, 'inferences'):.1f} inferences per peer, "
+            f"{mean(runs, name, 'greedy'):.0f} peers with more than k_L + 1, "
+            f"{mean(runs, name, 'endless'):.0f} walks stopped"
             for name in PRINTED
         )
         only = [sum(run["only children"][adopts] for run in runs) for adopts in ("False", "True")]
@@ -108,7 +110,7 @@ def print_scale(table: Table) -> list[Verdict]:
             f"seconds of one core for {asked['peers']:,} peers and {asked['events']:,} events",
             f"{run['overlay_seconds']:.0f} s for the overlay and its measures, {run['routing_seconds']:.0f} s for "
             f"interests, 32 cores and {run['deliveries']:,} deliveries over {run['messages']:,} messages",
-            "one run",
+            f"one run, √N neighbours, RDP {run['rdp']:.2f}",
             "up to 1,024 and 5,000",
         )
         for asked, run in table.pairs("scale")

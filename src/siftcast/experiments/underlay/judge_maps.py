@@ -47,13 +47,14 @@ def _print_overlays(ground: str, degree: str, runs: Sequence[Result]) -> Verdict
     rdp = {name: mean(runs, "overlays", name, "rdp") for name in OVERLAYS}
     links = mean(runs, "overlays", NEAREST, "links") / mean(runs, "overlays", "ours", "links")
     best = min(rdp, key=lambda each: rdp[each])
+    cut = sum(run["overlays"][name]["cut"] > 0 for run in runs for name in OVERLAYS)
     placed = "placed by the triangle of delays" if ground == MATRIX else "placed by routes"
     return Verdict.printed(
         f"U3 {ground}, {degree}",
         f"{runs[0]['peers']} peers on {ground}, {placed}",
         shown,
         f"ours, RDP {spread_of(values(runs, 'overlays', 'ours', 'rdp'))}; least RDP: {best}; {NEAREST} has "
-        f"{links:.2f} times the links of ours",
+        f"{links:.2f} times the links of ours; {cut} of {len(runs) * len(OVERLAYS)} overlays are cut",
     )
 
 
@@ -113,7 +114,8 @@ def _print_triangle(ground: str, degree: str, noise: float, runs: Sequence[Resul
         "RDP / stress where the triangle of delays places peers",
         f"{shown}; {NEAREST} {cell(NEAREST)}",
         f"per peer: {mean(runs, 'ours, routes', 'inferences'):.1f} traceroutes and "
-        f"{mean(runs, 'ours, routes', 'probes'):.0f} probes, or {mean(runs, usual, 'probes'):.0f} probes; RDP "
+        f"{mean(runs, 'ours, routes', 'probes'):.0f} probes, or {mean(runs, usual, 'probes'):.0f} probes; joins "
+        f"{mean(runs, 'ours, routes', 'joins'):.0f}, or {mean(runs, usual, 'joins'):.0f}; RDP "
         f"{spread_of(values(runs, usual, 'rdp'))}",
     )
 

@@ -229,10 +229,13 @@ def judge_counts(table: Table) -> list[Verdict]:
         }
         for size in sizes
     }
-    steps = {
-        shown: mean(overlays(table, FLAT, name, peers=middle(table), degree="NC"), "steps")
-        for name, shown in (*HEURISTICS.items(), ("NEAREST", "ours"))
-    }
+    steps, inferences = (
+        {
+            shown: mean(overlays(table, FLAT, name, peers=middle(table), degree="NC"), what)
+            for name, shown in (*HEURISTICS.items(), ("NEAREST", "ours"))
+        }
+        for what in ("steps", "inferences")
+    )
     limited = {
         shown: mean(overlays(table, FLAT, name, peers=middle(table), degree="LG1"), "joins")
         for name, shown in HEURISTICS.items()
@@ -248,7 +251,7 @@ def judge_counts(table: Table) -> list[Verdict]:
             all(each["MLink"] > max(each["DWorst"], each["DBest"]) for each in joins.values()),
             f"Waxman, no degree limit; with log2 N neighbours {_numbers(limited)}. Stress ratio: "
             + "; ".join(f"{size:,} peers {_numbers(each, 2)}" for size, each in stress.items())
-            + f". Steps of walks per peer: {_numbers(steps)}.",
+            + f". Steps of walks per peer: {_numbers(steps)}; routes inferred: {_numbers(inferences)}.",
         )
     ]
 
