@@ -146,7 +146,7 @@ def test_the_page_says_where_the_nearest_by_delays_win():
     def behind(asked, result):
         result["nearest"]["rdp"] = 9.0
 
-    for change, words in ((ahead, "waxman LG1, waxman LG2"), (behind, "on: nowhere")):
+    for change, words in ((ahead, "ours as well on: waxman LG1"), (behind, "thesis on: nowhere")):
         found = judge_delays(Table(overlay_outcomes(change)))
         assert words in next(each for each in found if each.id == "U3 baseline").spread
 

@@ -96,13 +96,15 @@ def _print_baseline(table: Table) -> Verdict:
                 f"{ground} {degree}: DWorst {rdp['DWorst']:.2f}, ours {rdp['ours']:.2f}, {BASELINE} {near:.2f} "
                 f"({baseline(table, ground, 'links', **asked) / links:.2f} times the links of ours)"
             )
-            wins.append((f"{ground} {degree}", near < min(rdp.values())))
-    won = ", ".join(name for name, each in wins if each) or "nowhere"
+            printed = min(each for name, each in rdp.items() if name != "ours")
+            wins.append((f"{ground} {degree}", near < printed, near < rdp["ours"]))
+    won = ", ".join(cell for cell, beats_printed, _ in wins if beats_printed) or "nowhere"
+    all_won = ", ".join(cell for cell, *beats in wins if all(beats)) or "nowhere"
     return Verdict.printed(
         "U3 baseline",
         "RDP of each peer's ten nearest by measured delays and one distant link, without any route",
         "; ".join(shown),
-        f"{peers} peers. The baseline beats every rule that needs routes on: {won}",
+        f"{peers} peers. The baseline beats every heuristic of the thesis on: {won}; ours as well on: {all_won}",
     )
 
 

@@ -219,6 +219,7 @@ def judge_counts(table: Table) -> list[Verdict]:
         }
         for size in sizes
     }
+    ahead = [size for size, each in joins.items() if each["MLink"] > max(each["DWorst"], each["DBest"])]
     stress = {
         size: {
             **{
@@ -248,8 +249,9 @@ def judge_counts(table: Table) -> list[Verdict]:
             "slightly more",
             "; ".join(f"{size:,}: {_numbers(each)}" for size, each in joins.items()) + " messages per peer",
             "MLink: " + spread_of(values(overlays(table, FLAT, "LINK", peers=middle(table), degree="NC"), "joins")),
-            all(each["MLink"] > max(each["DWorst"], each["DBest"]) for each in joins.values()),
-            f"Waxman, no degree limit; with log2 N neighbours {_numbers(limited)}. Stress ratio: "
+            ahead == sizes,
+            "Waxman, no degree limit. MLink has most with "
+            f"{', '.join(f'{size:,}' for size in ahead) or 'no number of'} peers; with log2 N neighbours {_numbers(limited)}. Stress ratio: "
             + "; ".join(f"{size:,} peers {_numbers(each, 2)}" for size, each in stress.items())
             + f". Steps of walks per peer: {_numbers(steps)}; routes inferred: {_numbers(inferences)}.",
         )
