@@ -250,8 +250,8 @@ def judge_counts(table: Table) -> list[Verdict]:
             "; ".join(f"{size:,}: {_numbers(each)}" for size, each in joins.items()) + " messages per peer",
             "MLink: " + spread_of(values(overlays(table, FLAT, "LINK", peers=middle(table), degree="NC"), "joins")),
             ahead == sizes,
-            "Waxman, no degree limit. MLink has most with "
-            f"{', '.join(f'{size:,}' for size in ahead) or 'no number of'} peers; with log2 N neighbours {_numbers(limited)}. Stress ratio: "
+            f"Waxman, no degree limit. MLink has most with {', '.join(map(str, ahead)) or 'no number of'} peers; with "
+            f"log2 N neighbours {_numbers(limited)}. Stress ratio: "
             + "; ".join(f"{size:,} peers {_numbers(each, 2)}" for size, each in stress.items())
             + f". Steps of walks per peer: {_numbers(steps)}; routes inferred: {_numbers(inferences)}.",
         )
