@@ -50,6 +50,7 @@ FULL: Configuration = {
     "events": 2_000,
     "sampled": 200,
     "changing": {"peers": 400, "events": 4_000, "rebuild": 2_000},
+    "maps": (MATRIX, *MAPS),
     "map": {"peers": 256, "events": 1_000},
     "hosts": 490,
     "scale": {"peers": 1_024, "events": 5_000},
@@ -64,6 +65,7 @@ QUICK: Configuration = {
     "events": 300,
     "sampled": 60,
     "changing": {"peers": 40, "events": 800, "rebuild": 400},
+    "maps": (MATRIX, "AS 1755"),
     "map": {"peers": 40, "events": 200},
     "hosts": 60,
     "scale": {"peers": 60, "events": 300},
@@ -173,7 +175,7 @@ def _mapped(sizes: Configuration) -> dict[str, Runs]:
                 {"ground": ground, "degree": degree, **sizes["map"], **({"peers": hosts} if ground == MATRIX else {})},
                 PRINTED_SEEDS,
             )
-            for ground in (MATRIX, *MAPS)
+            for ground in sizes["maps"]
             for degree in ("NC", "LG1")
             if here
         ],
