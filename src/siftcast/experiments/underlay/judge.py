@@ -36,7 +36,13 @@ from collections.abc import Sequence
 from siftcast.experiments.claims import Verdict
 from siftcast.experiments.table import Table
 from siftcast.experiments.underlay.judge_change import judge_changing, judge_churn, judge_landmarks
-from siftcast.experiments.underlay.judge_cores import judge_algorithm_8, print_rules, print_scale, print_votes
+from siftcast.experiments.underlay.judge_cores import (
+    judge_algorithm_8,
+    print_potential,
+    print_rules,
+    print_scale,
+    print_votes,
+)
 from siftcast.experiments.underlay.judge_delays import judge_delays
 from siftcast.experiments.underlay.judge_maps import print_coordinates, print_maps, print_triangle
 from siftcast.experiments.underlay.judge_overlays import (
@@ -75,6 +81,7 @@ def judge(outcomes: Sequence[Outcome]) -> list[Verdict]:
         judge_workloads,
         print_rules,
         print_votes,
+        print_potential,
         print_scale,
         print_triangle,
         print_coordinates,

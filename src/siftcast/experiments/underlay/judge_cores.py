@@ -77,6 +77,37 @@ def print_votes(table: Table) -> list[Verdict]:
     return found
 
 
+def print_potential(table: Table) -> list[Verdict]:
+    """SPotent by both readings of a neighbour."""
+    if not table("potential"):
+        return []
+    shown = []
+    for degree in ("SQ", "NC"):
+        for beta in table.settings("potential", "beta"):
+            runs = table("potential", degree=degree, beta=beta)
+            saved = {
+                name: [100 - 100 * mean(runs, name, count) for count in ("1", "32")]
+                for name in ("near", "all", "MaxPath")
+            }
+            shown.append(
+                f"{degree} β = {beta:g}: "
+                + ", ".join(f"{name} {one:.0f} and {most:.0f} %" for name, (one, most) in saved.items())
+            )
+    every = table("potential")
+    ratios = [run["near"]["1"] / run["MaxPath"]["1"] for run in table("potential", degree="NC")]
+    return [
+        Verdict.printed(
+            "U6 neighbours",
+            "what SPotent saves against MST with 1 and 32 cores, if distant peers are no neighbours (near), or are (all, "
+            "as judged)",
+            "; ".join(shown),
+            f"of the first core's links {100 * mean(every, 'distant of the first'):.0f} % lead to distant peers; near "
+            f"beside MaxPath with one core, no limit: {spread_of(ratios, 'runs')}",
+            "not said",
+        )
+    ]
+
+
 def print_rules(table: Table) -> list[Verdict]:
     """Overlays by printed rules."""
     found = []

@@ -15,7 +15,12 @@ from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Option
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import chosen_targets, links_discovered, plant
 from siftcast.experiments.underlay.measure_maps import measure_coordinates, measure_map, measure_triangle
-from siftcast.experiments.underlay.measure_pitfalls import measure_printed, measure_scale, measure_votes
+from siftcast.experiments.underlay.measure_pitfalls import (
+    measure_potential,
+    measure_printed,
+    measure_scale,
+    measure_votes,
+)
 from siftcast.experiments.underlay.quality import cut_share, measure, nearest_links
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import CORES, SEEDS, degree_of
@@ -239,6 +244,7 @@ PARTS: dict[str, Callable[..., Found]] = {
     "changing": measure_changing,
     "printed": measure_printed,
     "votes": measure_votes,
+    "potential": measure_potential,
     "scale": measure_scale,
     "maps": measure_map,
     "triangle": measure_triangle,

@@ -13,7 +13,7 @@ from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Option
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import plant
 from siftcast.experiments.underlay.quality import measure, nearest_links
-from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, crossings
+from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import degree_of
 from siftcast.experiments.underlay.world import World
 from siftcast.space.core_scores import (
@@ -97,6 +97,34 @@ def measure_votes(ground: str, peers: int, cores: int, events: int, routers: int
         used = paths.core_ways(normal, joined).all_links()
         found[joined] = {"links": len(used), "more": len(used) - (peers - 1)}
     return found
+
+
+def measure_potential(ground: str, peers: int, degree: str, beta: float, events: int, routers: int, seed: int) -> Found:
+    """SPotent's cores where links to distant peers count as neighbours, and where they do not; what each saves."""
+    world, rng = World.draw(ground, peers, seed, routers=routers), np.random.default_rng([seed, 6])
+    overlay = Discovery(world, Options(Heuristic.WORST, degree_of(degree, peers)), rng).build()
+    paths = Ground(world.delays_ms, overlay.links(), Interests("WL2", peers, events, seed), beta)
+    demand = paths.interests.demand()
+
+    def cost(ways: Ways) -> float:
+        return float((ways.delays_ms * demand).sum())
+
+    spanning = cost(paths.spanning_ways())
+    near_weights, near_delays = (
+        {peer: {other: each[peer][other] for other in overlay.near[peer]} for peer in each}
+        for each in (paths.near_weights, paths.near_delays)
+    )
+    scores = {
+        "all": potentials(paths.near_weights, paths.near_delays, peers),
+        "near": potentials(near_weights, near_delays, peers),
+        "MaxPath": paths.scores("MaxPath", rng),
+    }
+    found: Found = {
+        name: {str(count): cost(paths.core_ways(select(each, count), ALL_PAIRS)) / spanning for count in (1, 32)}
+        for name, each in scores.items()
+    }
+    first = select(scores["all"], 1)[0]
+    return found | {"distant of the first": len(overlay.distant[first]) / len(paths.near_delays[first])}
 
 
 def _in_seconds(near_ms: Near) -> Near:

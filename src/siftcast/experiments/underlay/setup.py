@@ -26,6 +26,7 @@ ROWS = {
     "changing": ("U10",),
     "printed": ("U3", "U8"),
     "votes": ("U6", "U7"),
+    "potential": ("U6",),
     "scale": ("U6",),
     "maps": ("U1", "U2", "U3", "U6"),
     "triangle": ("U3",),
@@ -158,6 +159,21 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
                 PRINTED_SEEDS,
             )
             for ground in (FLAT, LAYERED)
+        ],
+        "potential": [
+            (
+                {
+                    "ground": FLAT,
+                    "peers": peers,
+                    "degree": degree,
+                    "beta": beta,
+                    "events": sizes["events"],
+                    "routers": routers,
+                },
+                SEEDS,
+            )
+            for degree in ("SQ", "NC")
+            for beta in JUDGED_BETAS
         ],
         "scale": [({**sizes["scale"], "routers": routers}, 1)],
         **_mapped(sizes),
