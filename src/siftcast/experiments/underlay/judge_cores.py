@@ -98,8 +98,8 @@ def print_potential(table: Table) -> list[Verdict]:
     return [
         Verdict.printed(
             "U6 neighbours",
-            "what SPotent saves against MST with 1 and 32 cores, if distant peers are no neighbours (near), or are (all, "
-            "as judged)",
+            "what SPotent saves against MST with 1 and 32 cores, if distant peers are no neighbours (near), or are "
+            "(all, as judged)",
             "; ".join(shown),
             f"of the first core's links {100 * mean(every, 'distant of the first'):.0f} % lead to distant peers; near "
             f"beside MaxPath with one core, no limit: {spread_of(ratios, 'runs')}",
