@@ -12,7 +12,7 @@ from siftcast.experiments.underlay.discovery import Discovery, Heuristic, Option
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.landmarks import LandmarkTree, chosen_targets, links_discovered, plant
 from siftcast.experiments.underlay.quality import measure
-from siftcast.experiments.underlay.routes import beyond, is_before
+from siftcast.experiments.underlay.routes import Merging, beyond, is_before
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, crossings
 from siftcast.experiments.underlay.world import World
 from siftcast.space.core_scores import nearest_votes, path_counts, potentials, select, select_by_votes
@@ -56,9 +56,15 @@ def test_whoever_is_passed_on_the_way_is_before():
 
 
 def test_anonymous_routers_are_one_only_if_all_before_them_is_the_same():
-    assert not is_before((1, -1, 3), (1, -2, 3, 4))
-    assert is_before((1, -1, 3), (1, -2, 3, 4), merged=True)
-    assert not is_before((1, -1, 3), (2, -2, 3, 4), merged=True)
+    for merging in (Merging.PREFIX, Merging.NEIGHBOURS):
+        assert not is_before((1, -1, 3), (1, -2, 3, 4))
+        assert is_before((1, -1, 3), (1, -2, 3, 4), merging)
+        assert not is_before((1, -1, 3), (2, -2, 3, 4), merging)
+
+
+def test_the_anonymous_end_of_a_route_is_on_another_only_by_the_way_to_it():
+    assert is_before((1, -1), (1, -2, 4), Merging.PREFIX)
+    assert not is_before((1, -1), (1, -2, 4), Merging.NEIGHBOURS)
 
 
 def test_a_newcomer_goes_below_whoever_lies_before_it():

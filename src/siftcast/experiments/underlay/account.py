@@ -30,7 +30,8 @@ Stated on 19 November 2026, after trials with one seed and before the full run.
 - **DOnly** takes the targets of DWorst, and connects to them and to the peer that it joins at where they are. **Ours**:
   a walk only visits, then the k_L nearest of the peers visited place the walker.
 - **One distant link** of each peer goes to the farthest of ten drawn at random, and counts for no limit.
-- **Anonymous routers** look like new ones each time. Merged, two are one if all before them on the route is the same.
+- **Anonymous routers** look like new ones each time. They may be merged if the way to them is the same, or if the
+  router behind them is as well; the first is wrong where a router has many neighbours that end a route.
 - **The triangle of delays**: q is on the way from p to s if d(p, q) + d(q, s) ≤ (1 + ε)·d(p, s), last miles included.
   To keep newcomers from being sent in circles q must be nearer than s, and farther than ε·d(p, s), and nobody is asked
   twice. Noise of 15 % changes the delay of each pair by up to that share, the same both ways.

@@ -32,7 +32,7 @@ from enum import Enum
 
 import numpy as np
 
-from siftcast.experiments.underlay.routes import beyond, is_before, is_between, reverse
+from siftcast.experiments.underlay.routes import Merging, beyond, is_before, is_between, reverse
 from siftcast.experiments.underlay.world import Floats, Matrix, Route, World
 
 _TRIES = 5
@@ -84,7 +84,7 @@ class Options:
     adopts_all: bool = True
     same_router_adopts: bool = False
     rounding: Rounding = Rounding.EXACT
-    merges_anonymous: bool = False
+    merging: Merging = Merging.NOT
 
 
 class Discovery:
@@ -290,7 +290,7 @@ class Discovery:
         if self.options.placing is Placing.TRIANGLE:
             self.probed.add((near, far))
             return is_between(self.measured_ms, at, near, far, self.options.slack)
-        return is_before(known, route, merged=self.options.merges_anonymous)
+        return is_before(known, route, self.options.merging)
 
     def _link(self, at: int, peer: int, route: Route) -> None:
         adopted = self._lying_beyond(at, peer, route)

@@ -28,7 +28,10 @@ def _judge_rdp(table: Table) -> Verdict:
         f"{shown} {mean(overlays(table, FLAT, name, peers=middle(table), degree='NC'), 'rdp'):.2f}"
         for name, shown in HEURISTICS.items()
     )
-    limited = overlays(table, FLAT, "WORST", peers=middle(table), degree="LG1")
+    limited = []
+    for ground in (FLAT, LAYERED):
+        tight = overlays(table, ground, "WORST", peers=middle(table), degree="LG1")
+        limited.append(f"{ground} {100 * mean(tight, 'cut_without_distant'):.0f} %")
     cut = sum(run["cut"] > 0 for run in table("overlays"))
     return Verdict(
         "U3",
@@ -43,7 +46,7 @@ def _judge_rdp(table: Table) -> Verdict:
         f"{smaller}. The mean of the ratios is {mean(plain, 'rdp_mean'):.2f} with DWorst; without the last miles of "
         f"the peers in between RDP is {mean(plain, 'rdp_routers'):.2f}. Without distant links "
         f"{100 * mean(plain, 'cut_without_distant'):.1f} % of all pairs are cut, with log2 N neighbours "
-        f"{100 * mean(limited, 'cut_without_distant'):.0f} %; with them {cut} overlays are cut at all.",
+        f"{', '.join(limited)}; with them {cut} overlays are cut at all.",
     )
 
 
@@ -131,14 +134,15 @@ def _print_last_miles(table: Table) -> list[Verdict]:
 def _print_anonymous(table: Table) -> list[Verdict]:
     shown = []
     for ground in table.settings("anonymous", "ground"):
-        none, distinct, merged = (
-            mean(table("anonymous", ground=ground, share=share, merged=is_merged), "rdp")
-            for share, is_merged in ((0.0, False), (1 / 3, False), (1 / 3, True))
+        none, distinct, prefix, neighbours = (
+            mean(table("anonymous", ground=ground, share=share, merging=merging), "rdp")
+            for share, merging in ((0.0, "NOT"), (1 / 3, "NOT"), (1 / 3, "PREFIX"), (1 / 3, "NEIGHBOURS"))
         )
         near = mean(table("anonymous", ground=ground, share=0.0), "nearest", "rdp")
         shown.append(
             f"{ground}: {none:.2f} where all answer, {distinct:.2f} if those that do not are taken for new ones, "
-            f"{merged:.2f} if merged by position; {BASELINE} {near:.2f}"
+            f"{prefix:.2f} if merged by the way to them, {neighbours:.2f} by the router behind them too; {BASELINE} "
+            f"{near:.2f}"
         )
     if not shown:
         return []

@@ -22,6 +22,7 @@ from siftcast.experiments.underlay.measure_pitfalls import (
     measure_votes,
 )
 from siftcast.experiments.underlay.quality import cut_share, measure, nearest_links
+from siftcast.experiments.underlay.routes import Merging
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE, Ground, Ways, crossings
 from siftcast.experiments.underlay.setup import CORES, SEEDS, degree_of
 from siftcast.experiments.underlay.world import World
@@ -89,11 +90,11 @@ def measure_last_miles(last_mile: str, peers: int, routers: int, seed: int) -> F
     return {**asdict(measure(world, overlay.links())), "nearest": asdict(measure(world, near))}
 
 
-def measure_anonymous(ground: str, share: float, merged: bool, peers: int, routers: int, seed: int) -> Found:
-    """Routers that do not answer: taken for new ones each time, or merged by position."""
+def measure_anonymous(ground: str, share: float, merging: str, peers: int, routers: int, seed: int) -> Found:
+    """Routers that do not answer: taken for new ones each time, or merged in one of two ways."""
     world = World.draw(ground, peers, seed, anonymous=share, routers=routers)
     rng = np.random.default_rng([seed, 4])
-    options = Options(Heuristic.NEAREST, degree_of("LG2", peers), merges_anonymous=merged)
+    options = Options(Heuristic.NEAREST, degree_of("LG2", peers), merging=Merging[merging])
     overlay = Discovery(world, options, rng).build()
     near = nearest_links(world.delays_ms, 10, rng, degree=options.degree)
     return {**asdict(measure(world, overlay.links())), "nearest": asdict(measure(world, near))}

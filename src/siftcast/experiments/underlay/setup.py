@@ -142,9 +142,9 @@ def _parts(sizes: Configuration) -> dict[str, Runs]:
         ],
         "last miles": [({"last_mile": kind, "peers": peers, "routers": routers}, SEEDS) for kind in (LINK, PAIR)],
         "anonymous": [
-            ({"ground": ground, "share": share, "merged": merged, "peers": peers, "routers": routers}, SEEDS)
+            ({"ground": ground, "share": share, "merging": merging, "peers": peers, "routers": routers}, SEEDS)
             for ground in (FLAT, LAYERED)
-            for share, merged in ((0.0, False), (1 / 3, False), (1 / 3, True))
+            for share, merging in ((0.0, "NOT"), (1 / 3, "NOT"), (1 / 3, "PREFIX"), (1 / 3, "NEIGHBOURS"))
         ],
         "landmarks": [
             ({"ground": ground, "peers": peers, "landmarks": 4, "routers": routers}, SEEDS) for ground in GROUNDS
