@@ -50,6 +50,20 @@ class Entrances:
 
     contacts: Mapping[NodeId, tuple[NodeId, ...]]
 
+    def renamed(self, nodes: Sequence[NodeId]) -> Entrances:
+        """The same for real nodes."""
+        return Entrances(
+            {nodes[place]: tuple(sorted(nodes[each] for each in of)) for place, of in self.contacts.items()}
+        )
+
+
+def entrances(ground: Ground) -> Entrances:
+    """The links that people wrote down, or else a node listed before each one."""
+    if ground.tree is not None:
+        return Entrances({node: tuple(sorted(ground.tree.neighbours[node])) for node in ground.places})
+    count = len(ground.places)
+    return Entrances({node: (node // 2,) if node else tuple(range(1, min(2, count))) for node in ground.places})
+
 
 class GossipScheme(Scheme[GossipOptions, Entrances]):
     """Peers without a plan."""
@@ -64,14 +78,10 @@ class GossipScheme(Scheme[GossipOptions, Entrances]):
     examples = (MappingProxyType({}), MappingProxyType({"spare": 6, "sampled": 4}))
 
     def plan(self, ground: Ground, options: GossipOptions) -> Entrances:
-        if ground.tree is not None:
-            return Entrances({node: tuple(sorted(ground.tree.neighbours[node])) for node in ground.places})
-        count = len(ground.places)
-        return Entrances({node: (node // 2,) if node else tuple(range(1, min(2, count))) for node in ground.places})
+        return entrances(ground)
 
     def assign(self, plan: Entrances, nodes: Sequence[NodeId]) -> Entrances:
-        renamed = {nodes[place]: tuple(sorted(nodes[each] for each in of)) for place, of in plan.contacts.items()}
-        return Entrances(renamed)
+        return plan.renamed(nodes)
 
     def nodes(self, plan: Entrances, options: GossipOptions, tables: TableFactory) -> Factory:
         membership, tree = options.membership(), options.tree()
