@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.discovery.links import DISTANT_MAX, Links
-from siftcast.overlays.discovery.messages import LinkAnswer, LinkRequest, Where, is_delay
+from siftcast.overlays.discovery.messages import LinkAnswer, LinkRequest, is_delay
 from siftcast.overlays.discovery.questions import Adoption, Questions
 from siftcast.overlays.discovery.routes import Route, reverse
+from siftcast.overlays.discovery.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,12 @@ class _Asked:
 class Agreeing:
     """The requests of one peer, and its answers."""
 
-    __slots__ = ("_asked", "_links", "_questions", "_request_ms")
+    __slots__ = ("_asked", "_here", "_links", "_questions", "_request_ms")
 
-    def __init__(self, links: Links, questions: Questions, request_ms: float) -> None:
+    def __init__(self, links: Links, questions: Questions, here: Whereabouts, request_ms: float) -> None:
         self._links = links
         self._questions = questions
+        self._here = here
         self._request_ms = request_ms
         self._asked: dict[NodeId, _Asked] = {}
 
@@ -57,12 +59,13 @@ class Agreeing:
         self._asked[peer] = _Asked(request, route, now + self._request_ms)
         return [SendMessage(request, (peer,))]
 
-    def adopt(self, peer: NodeId, adoption: Adoption, place: Where, delay_ms: float | None, now: float) -> list[Effect]:
+    def adopt(self, peer: NodeId, adoption: Adoption, delay_ms: float | None, now: float) -> list[Effect]:
         """Asks a peer to be a neighbour instead of another's, now that it is known how far it is."""
         if delay_ms is None or not (peer in self._links.near or self._links.has_room(delay_ms)):
             return []
         route = adoption.route
-        request = LinkRequest(place, delay_ms, None if route is None else reverse(route), replaced=adoption.replaced)
+        back = None if route is None else reverse(route)
+        request = LinkRequest(self._here.place, delay_ms, back, replaced=adoption.replaced)
         return self.ask(peer, request, route, now)
 
     def handle_answer(self, sender: NodeId, message: LinkAnswer) -> tuple[list[Effect], LinkRequest | None]:
@@ -88,9 +91,9 @@ class Agreeing:
 
     # -- being asked ---------------------------------------------------------------------------------------
 
-    def handle_request(self, sender: NodeId, request: LinkRequest, place: Where) -> list[Effect]:
+    def handle_request(self, sender: NodeId, request: LinkRequest) -> list[Effect]:
         """A peer asks; the answer, and what follows from it."""
-        links = self._links
+        links, place = self._links, self._here.place
         if not is_delay(request.delay_ms) or not self._has_room(sender, request):
             return [SendMessage(LinkAnswer(place, False, links.names(sender)), (sender,))]
         answer = SendMessage(LinkAnswer(place, True), (sender,))

@@ -50,6 +50,8 @@ from siftcast.overlays.contract import (
     TimerFired,
 )
 from siftcast.overlays.discovery.agreeing import Agreeing
+from siftcast.overlays.discovery.aiming import Aiming
+from siftcast.overlays.discovery.entering import Entering
 from siftcast.overlays.discovery.links import Links
 from siftcast.overlays.discovery.messages import (
     DISCOVERY_MESSAGES,
@@ -62,10 +64,8 @@ from siftcast.overlays.discovery.messages import (
     Standing,
     Visited,
     Walk,
-    Where,
     coordinate_of,
     is_delay,
-    where,
 )
 from siftcast.overlays.discovery.options import DiscoveryOptions
 from siftcast.overlays.discovery.placing import Placed, Placing
@@ -82,6 +82,7 @@ from siftcast.overlays.discovery.questions import (
 )
 from siftcast.overlays.discovery.routes import reverse
 from siftcast.overlays.discovery.walking import Walking
+from siftcast.overlays.discovery.whereabouts import Whereabouts
 from siftcast.overlays.membership import detector, random_view
 from siftcast.overlays.membership.detector import FailureDetector, Finding
 from siftcast.overlays.membership.detector_messages import DETECTOR_MESSAGES
@@ -94,8 +95,6 @@ TIMERS = "discovery/"
 _WALK, _TICK = "discovery/walk", "discovery/tick"
 _ALL_TIMERS = (TIMERS, random_view.TIMERS, detector.TIMERS)
 _OWN, _RANDOM = frozenset(DISCOVERY_MESSAGES), frozenset(RANDOM_MESSAGES)
-_FAR_AMONG = 10
-"""A distant peer is the farthest of so many: that of all would be the same for everybody."""
 
 
 class Discovery:
@@ -105,10 +104,10 @@ class Discovery:
 
     __slots__ = (
         "_agreeing",
-        "_candidates",
-        "_contacts",
+        "_aiming",
         "_detector",
-        "_has_entered",
+        "_entering",
+        "_here",
         "_links",
         "_node",
         "_options",
@@ -116,40 +115,37 @@ class Discovery:
         "_questions",
         "_random",
         "_sample",
-        "_sought",
-        "_suitors",
-        "_tried",
         "_walking",
         "_wants_walk",
-        "coordinate",
         "news",
-        "rejoins",
     )
 
     def __init__(self, node: NodeId, options: DiscoveryOptions) -> None:
         self.news: list[Neighbouring | Finding] = []
         """What changed; the host takes it out."""
-        self.coordinate = Coordinate()
-        """Where the node is, as far as measurements have shown."""
-        self.rejoins = 0
-        """How often it had lost all near neighbours, and asked for a place again."""
         self._node = node
         self._options = options
-        self._random = Random(node)
-        self._links = Links(node, options.degree)
-        self._questions = Questions()
-        self._placing = Placing(node, options, self._links, self._questions)
-        self._walking = Walking(node, options, self._links, self._questions, self._random)
-        self._agreeing = Agreeing(self._links, self._questions, options.request_ms)
-        self._sample = RandomView(node, options.sample, self._random)
+        self._random = random = Random(node)
+        self._here = here = Whereabouts(random)
+        self._links = links = Links(node, options.degree)
+        self._questions = questions = Questions()
+        self._sample = sample = RandomView(node, options.sample, random)
+        self._placing = Placing(node, options, links, questions)
+        self._agreeing = agreeing = Agreeing(links, questions, here, options.request_ms)
+        self._walking = Walking(node, options, links=links, questions=questions, here=here, random=random)
+        self._aiming = Aiming(
+            node,
+            options,
+            links=links,
+            questions=questions,
+            agreeing=agreeing,
+            sample=sample,
+            here=here,
+            random=random,
+        )
+        self._entering = Entering(node, links, sample, options.request_ms)
         self._detector = FailureDetector(options.detection, self._find_helpers, self._is_neighbour)
-        self._contacts: tuple[NodeId, ...] = ()
-        self._has_entered = False  # whether a contact took it in; others may have come through this node before that
-        self._sought: float | None = None  # until when it waits for the place it has asked for
-        self._tried: set[NodeId] = set()  # whom it has asked, since it had near neighbours last
         self._wants_walk = True
-        self._candidates: dict[NodeId, float | None] = {}  # predicted to be near, and measured
-        self._suitors: list[tuple[NodeId, float | None]] = []  # who may become the distant neighbour, the next one last
 
     # -- what a host asks --------------------------------------------------------------------------------
 
@@ -181,9 +177,13 @@ class Discovery:
     @property
     def is_settled(self) -> bool:
         """Whether the node has its place, no walk is out, and nobody still has to answer it."""
-        waits = self._placing or self._agreeing or self._questions or self._walking.is_open or self._candidates
-        has_entered = self._has_entered or not self._contacts
-        return not waits and self._sought is None and has_entered and self._detector.is_settled
+        waits = self._placing or self._agreeing or self._questions or self._walking.is_open or self._aiming
+        return not waits and self._entering.is_settled and self._detector.is_settled
+
+    @property
+    def coordinate(self) -> Coordinate:
+        """Where the node is, as far as measurements have shown."""
+        return self._here.coordinate
 
     def delay_ms(self, peer: NodeId) -> float | None:
         """How far a neighbour is."""
@@ -214,8 +214,8 @@ class Discovery:
             "measurements": self._questions.measured,
             "placings": self._placing.steps,
             "steps": self._walking.steps,
-            "rejoins": self.rejoins,
-            "coordinate": where(self.coordinate),
+            "rejoins": self._entering.rejoins,
+            "coordinate": self._here.place,
         }
 
     # -- what a host hands in ----------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Discovery:
                 for reason in self._questions.answer(peer, delay_ms, now):
                     effects += self._answer(peer, reason, delay_ms, now)
             case RouteInferred():
-                self._learn_last_mile(stimulus)
+                self._here.learn(stimulus)
                 effects = self._placing.handle_route(stimulus, now)
             case PeerLost(peer):
                 self._sample.forget(peer)
@@ -253,12 +253,12 @@ class Discovery:
             case PeerFound(peer):
                 effects = self._find(peer, now)
             case PeerGone(peer):
-                self._contacts = tuple(each for each in self._contacts if each != peer)
+                self._entering.forget(peer)
                 self._sample.forget(peer)
                 self._agreeing.forget(peer)
                 effects = self._links.forget(peer)
             case ContactsFound(nodes):
-                self._contacts += tuple(each for each in nodes if each != self._node and each not in self._contacts)
+                self._entering.add(nodes)
                 effects = []
             case Started(contacts=contacts, nonce=nonce):
                 effects = self._start(contacts, nonce, now)
@@ -286,23 +286,19 @@ class Discovery:
 
     def handle_leaving(self, now: float) -> list[Effect]:
         """Says goodbye; the host leaves when it is ready itself."""
-        self._sought, self._has_entered, self._contacts = None, True, ()
+        self._entering.give_up()
         effects = self._links.leave()
-        self._wants_walk = False
         return effects + self._tell_detector(now)
 
-    # -- entering, and having lost one's place -------------------------------------------------------------
+    # -- coming and going --------------------------------------------------------------------------------
 
     def _start(self, contacts: Iterable[NodeId], nonce: int, now: float) -> list[Effect]:
-        random = self._random
+        random, options = self._random, self._options
         random.seed(nonce * 31 + self._node)  # nodes differ even where a runtime draws no nonce
-        self._contacts = tuple(each for each in contacts if each != self._node)
-        self._has_entered = not self._contacts
-        options = self._options
         return [
             SetTimer(_WALK, random.random() * options.walk_ms),
             SetTimer(_TICK, (0.5 + random.random()) * options.request_ms / 2),
-            *self._sample.handle_started(self._contacts),
+            *self._sample.handle_started(self._entering.start(contacts)),
             *self._detector.handle_started(random.random(), now),
         ]
 
@@ -310,46 +306,17 @@ class Discovery:
         """A peer can be reached: one that was a neighbour is asked to be one again."""
         former = self._links.former.get(peer)
         if former is None or peer in self._agreeing:
-            if peer in self._contacts and not self._has_entered:
-                self._sought = None  # it may not have been there when it was asked
-                self._tried.discard(peer)
+            self._entering.found(peer)
             return []
         self._sample.add(peer)
         back = None if former.route is None else reverse(former.route)
-        request = LinkRequest(where(self.coordinate), former.delay_ms, back, urgent=True)
+        request = LinkRequest(self._here.place, former.delay_ms, back, urgent=True)
         return self._agreeing.ask(peer, request, former.route, now)
-
-    def _seek(self, now: float) -> list[Effect]:
-        """Asks for a place, one after the other: contacts at first, later whomever the node knows."""
-        if self._has_entered and self._links.near:
-            self._sought = None
-            self._tried.clear()
-            return []
-        if self._sought is not None:
-            return []
-        names: list[NodeId] = [] if self._has_entered else list(self._contacts)
-        names += [*self._links.far, *self._sample.sample(len(self._sample)), *self._contacts]
-        names = [name for name in dict.fromkeys(names) if name != self._node]
-        untried = [name for name in names if name not in self._tried]
-        if not untried:
-            self._tried.clear()  # from the beginning, with the next tick
-            return []
-        peer = untried[0]
-        self._tried.add(peer)
-        self._sought = now + self._options.request_ms
-        self.rejoins += self._has_entered
-        place = Place(
-            self._node,
-            where(self.coordinate),
-            urgent=not self._links.near,
-            entering=not self._has_entered,
-        )
-        return [SendMessage(place, (peer,))]
 
     def _offer(self, placed: Placed, now: float) -> list[Effect]:
         """A newcomer has its place here, if there is room."""
         request, newcomer = placed.request, placed.request.newcomer
-        place = where(self.coordinate)
+        place = self._here.place
         is_known = newcomer in self._links.near
         if not (is_known or request.urgent or self._links.has_room(placed.delay_ms)):
             if not request.entering:
@@ -372,9 +339,9 @@ class Discovery:
         return self._placing.begin(message, now)
 
     def _on_request(self, sender: NodeId, message: LinkRequest, now: float) -> list[Effect]:
-        self._has_entered |= message.entering
-        self._locate(message.place, message.delay_ms)
-        return self._agreeing.handle_request(sender, message, where(self.coordinate))
+        self._entering.has_entered |= message.entering
+        self._here.locate(message.place, message.delay_ms)
+        return self._agreeing.handle_request(sender, message)
 
     def _on_answer(self, sender: NodeId, message: LinkAnswer, now: float) -> list[Effect]:
         effects, request = self._agreeing.handle_answer(sender, message)
@@ -382,9 +349,9 @@ class Discovery:
             self._sample.add(name)
         if request is None:
             if not message.accepted:
-                self._sought = None  # a contact has no room
+                self._entering.refused()
         elif request.distant and not message.accepted:
-            effects += self._court(now)
+            effects += self._aiming.court(now)
         return effects
 
     def _on_part(self, sender: NodeId, message: Part, now: float) -> list[Effect]:
@@ -394,72 +361,24 @@ class Discovery:
             self._sample.forget(sender)
         return self._links.drop(sender)
 
-    # -- walks and distant neighbours ----------------------------------------------------------------------
+    # -- walks -------------------------------------------------------------------------------------------
 
     def _walk(self, now: float) -> list[Effect]:
-        if self._options.heuristic != "random":
-            return self._walking.begin(where(self.coordinate), now)
-        effects: list[Effect] = []
-        targets = self._sample.sample(self._options.targets)
-        for peer in targets:
-            effects.append(self._ask_for_place(peer))
-        return effects
-
-    def _ask_for_place(self, peer: NodeId) -> Effect:
-        return SendMessage(Place(self._node, where(self.coordinate)), (peer,))
-
-    def _end_walk(self, now: float) -> list[Effect]:
-        """The walk is over: the nearest of those it has visited become targets, and one of the others the distant."""
-        effects: list[Effect] = []
-        seen, options = self._walking.seen, self._options
-        if options.heuristic == "nearest":
-            if options.source == "coordinates":
-                ranked = sorted(seen, key=lambda peer: self._guess_ms(peer, now))
-                self._candidates = dict.fromkeys(ranked[: 2 * options.targets])
-                for peer in self._candidates:
-                    effects += self._questions.ask(peer, Candidate())
-            else:
-                effects += self._aim({peer: sight.delay_ms for peer, sight in seen.items()})
-        return effects
-
-    def _guess_ms(self, peer: NodeId, now: float) -> float:
-        known_ms = self._questions.known_ms(peer, now)
-        return self.coordinate.delay_ms(self._walking.seen[peer].coordinate) if known_ms is None else known_ms
-
-    def _aim(self, delays_ms: Mapping[NodeId, float | None]) -> list[Effect]:
-        """Has the nearest ones find a place."""
-        measured = sorted((delay_ms, peer) for peer, delay_ms in delays_ms.items() if delay_ms is not None)
-        nearest = [peer for _, peer in measured[: self._options.targets]]
-        return [self._ask_for_place(peer) for peer in nearest if peer not in self._links.near]
-
-    def _look_far(self, now: float) -> list[Effect]:
-        """Looks for a distant neighbour among those the last walk has visited, or else the random view."""
-        if not self._options.has_distant or self._links.distant is not None or not self._links.near:
+        """Looks for targets, if it is time."""
+        if not (self._wants_walk and self._entering.has_entered and self._links.near):
             return []
-        seen = self._walking.seen
-        known = {peer: self._guess_ms(peer, now) for peer in seen if peer not in self._links.near}
-        others: list[NodeId] = list(known) or [p for p in self._sample.names if p not in self._links.near]
-        chosen = self._random.sample(others, min(_FAR_AMONG, len(others)))
-        self._suitors = sorted(((peer, known.get(peer)) for peer in chosen), key=lambda each: each[1] or 0.0)
-        return self._court(now)
-
-    def _court(self, now: float) -> list[Effect]:
-        """Asks the farthest one that was not asked yet to be the distant neighbour."""
-        if not self._suitors or self._links.distant is not None:
-            return []
-        peer, delay_ms = self._suitors.pop()
-        if delay_ms is None:
-            return self._questions.ask(peer, Suitor())
-        request = LinkRequest(where(self.coordinate), delay_ms, distant=True)
-        return self._agreeing.ask(peer, request, None, now)
+        self._wants_walk = False
+        if self._options.heuristic == "random":
+            return self._aiming.begin_at_random()
+        return self._walking.begin(now)
 
     def _on_walk(self, sender: NodeId, message: Walk, now: float) -> list[Effect]:
-        return self._walking.handle_walk(sender, message, where(self.coordinate), now)
+        return self._walking.handle_walk(message, now)
 
     def _on_visited(self, sender: NodeId, message: Visited, now: float) -> list[Effect]:
         if message.delay_ms is not None and not is_delay(message.delay_ms):
             return []
-        self._locate(message.place, message.delay_ms)
+        self._here.locate(message.place, message.delay_ms)
         self._walking.handle_visited(sender, message, coordinate_of(message.place), now)
         return []
 
@@ -467,39 +386,24 @@ class Discovery:
 
     def _answer(self, peer: NodeId, reason: Reason, delay_ms: float | None, now: float) -> list[Effect]:
         """A measurement was made for some reason."""
-        place = where(self.coordinate)
         match reason:
             case Visit(walk):
-                self._locate(walk.place, delay_ms)
-                return self._walking.measured(reason, where(self.coordinate), delay_ms)
+                self._here.locate(walk.place, delay_ms)
+                return self._walking.measured(reason, delay_ms)
             case Placement():
                 return self._placing.handle_delay(peer, delay_ms, now)
             case Errand(asker):
                 return [SendMessage(DistanceAnswer(peer, delay_ms), (asker,))]
             case Adoption():
-                return self._agreeing.adopt(peer, reason, place, delay_ms, now)
+                return self._agreeing.adopt(peer, reason, delay_ms, now)
             case Suitor():
-                if delay_ms is not None:
-                    self._suitors.append((peer, delay_ms))
-                return self._court(now)
+                return self._aiming.handle_suitor(peer, delay_ms, now)
             case Candidate():
-                return self._take_candidate(peer, delay_ms)
+                return self._aiming.handle_candidate(peer, delay_ms)
             case Upkeep():
                 if delay_ms is not None:
                     self._links.measured(peer, delay_ms)
         return []
-
-    def _take_candidate(self, peer: NodeId, delay_ms: float | None) -> list[Effect]:
-        if peer not in self._candidates:
-            return []
-        if delay_ms is None:
-            del self._candidates[peer]
-        else:
-            self._candidates[peer] = delay_ms
-        if None in self._candidates.values():
-            return []
-        found, self._candidates = self._candidates, {}
-        return self._aim(found)
 
     def _on_distance_request(self, sender: NodeId, message: DistanceRequest, now: float) -> list[Effect]:
         subject = message.subject
@@ -517,17 +421,8 @@ class Discovery:
         return self._placing.handle_distance(sender, message.subject, delay_ms, now)
 
     def _on_standing(self, sender: NodeId, message: Standing, now: float) -> list[Effect]:
-        self._locate(message.place, self._links.delays_ms.get(sender))
+        self._here.locate(message.place, self._links.delays_ms.get(sender))
         return []
-
-    def _locate(self, place: Where, delay_ms: float | None) -> None:
-        """A peer is at a place and so far away: this node moves accordingly."""
-        if delay_ms is not None and is_delay(delay_ms):
-            self.coordinate = self.coordinate.moved(coordinate_of(place), delay_ms, self._random)
-
-    def _learn_last_mile(self, inferred: RouteInferred) -> None:
-        if inferred.status == "ok" and inferred.delays_ms and inferred.delays_ms[0] is not None:
-            self._walking.last_mile_ms = inferred.delays_ms[0]
 
     # -- time passes ---------------------------------------------------------------------------------------
 
@@ -539,17 +434,16 @@ class Discovery:
         options = self._options
         if name == _TICK:
             self._agreeing.expire(now)
-            if self._sought is not None and self._sought <= now:
-                self._sought = None
+            self._entering.expire(now)
             return [SetTimer(_TICK, options.request_ms / 2), *self._placing.expire(now)]
         effects: list[Effect] = [SetTimer(_WALK, options.walk_ms), *self._links.tidy()]
         neighbours = tuple(self._links.delays_ms)
         for peer in neighbours:
             effects += self._questions.ask(peer, Upkeep())
         if neighbours:
-            effects.append(SendMessage(Standing(where(self.coordinate)), neighbours))
+            effects.append(SendMessage(Standing(self._here.place), neighbours))
         self._wants_walk |= self._random.random() < options.walking_share
-        return effects + self._look_far(now)
+        return effects + self._aiming.look_far(now)
 
     # -- between the parts ---------------------------------------------------------------------------------
 
@@ -565,12 +459,10 @@ class Discovery:
             for request in chosen:
                 effects += self._placing.begin(request, now)
             if self._walking.is_over(now):
-                effects += self._end_walk(now)
-                effects += self._look_far(now)
-            effects += self._seek(now)
-            if self._wants_walk and self._has_entered and self._links.near:
-                self._wants_walk = False
-                effects += self._walk(now)
+                effects += self._aiming.begin(self._walking.seen)
+                effects += self._aiming.look_far(now)
+            effects += self._entering.seek(self._here.place, now)
+            effects += self._walk(now)
             if not (self._placing.placed or self._walking.chosen or self._links.news or self._detector.news):
                 return effects
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from siftcast.overlays.contract import Effect, InferRoute, NodeId, RouteInferred, SendMessage
 from siftcast.overlays.discovery import routes, triangle
 from siftcast.overlays.discovery.links import Links
-from siftcast.overlays.discovery.messages import Adopted, DistanceRequest, Place, Where
+from siftcast.overlays.discovery.messages import Adopted, DistanceRequest, Place
 from siftcast.overlays.discovery.options import DiscoveryOptions
 from siftcast.overlays.discovery.questions import Placement, Questions
 from siftcast.overlays.discovery.routes import Route
@@ -215,8 +215,3 @@ class Placing:
         self.steps += 1
         self.placed.append(Placed(case.request, delay_ms, case.route, adopted))
         return []
-
-
-def request_of(node: NodeId, place: Where, *, urgent: bool = False, entering: bool = False) -> Place:
-    """What a peer asks that wants to be placed itself."""
-    return Place(node, place, urgent=urgent, entering=entering)

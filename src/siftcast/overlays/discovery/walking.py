@@ -24,9 +24,10 @@ from random import Random
 
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.discovery.links import Links
-from siftcast.overlays.discovery.messages import Place, Visited, Walk, Where
+from siftcast.overlays.discovery.messages import Place, Visited, Walk
 from siftcast.overlays.discovery.options import DiscoveryOptions
 from siftcast.overlays.discovery.questions import Questions, Visit
+from siftcast.overlays.discovery.whereabouts import Whereabouts
 from siftcast.space.coordinates import Coordinate
 
 _STEPS_MAX = 1_000
@@ -45,6 +46,7 @@ class Walking:
     """The walks that one peer makes, and those that visit it."""
 
     __slots__ = (
+        "_here",
         "_last_left",
         "_links",
         "_node",
@@ -54,25 +56,30 @@ class Walking:
         "_random",
         "_until_ms",
         "chosen",
-        "last_mile_ms",
         "seen",
         "steps",
     )  # fmt: skip
 
     def __init__(
-        self, node: NodeId, options: DiscoveryOptions, links: Links, questions: Questions, random: Random
+        self,
+        node: NodeId,
+        options: DiscoveryOptions,
+        *,
+        links: Links,
+        questions: Questions,
+        here: Whereabouts,
+        random: Random,
     ) -> None:
         self.chosen: list[Place] = []
         """Walkers that this peer is a target of; the host takes them out."""
         self.seen: dict[NodeId, Sight] = {}
         """Whom the own walk has visited."""
         self.steps = 0
-        self.last_mile_ms = 0.0
-        """How far this peer's own first router is, as far as a route has said so."""
         self._node = node
         self._options = options
         self._links = links
         self._questions = questions
+        self._here = here
         self._random = random
         self._number = 0
         self._last_left = 0
@@ -85,7 +92,7 @@ class Walking:
 
     # -- the own walk --------------------------------------------------------------------------------------
 
-    def begin(self, place: Where, now: float) -> list[Effect]:
+    def begin(self, now: float) -> list[Effect]:
         """Sets out; a walk that has not ended is forgotten."""
         self._number += 1
         self.seen = {}
@@ -93,7 +100,7 @@ class Walking:
         self._last_left = 0
         for peer, left in self._branches(self._options.targets):
             delay_ms = self._links.delays_ms[peer]
-            walk = Walk(self._node, self._number, place, delay_ms, left, self._options.ttl)
+            walk = Walk(self._node, self._number, self._here.place, delay_ms, left, self._options.ttl)
             effects.append(SendMessage(walk, (peer,)))
             self._last_left += left
         self._until_ms = now + self._options.request_ms if effects else None
@@ -118,8 +125,8 @@ class Walking:
 
     # -- being visited -------------------------------------------------------------------------------------
 
-    def handle_walk(self, sender: NodeId, walk: Walk, place: Where, now: float) -> list[Effect]:
-        """A walk comes by, at this peer's place."""
+    def handle_walk(self, walk: Walk, now: float) -> list[Effect]:
+        """A walk comes by."""
         if not (0 < walk.ttl <= _STEPS_MAX and 0 < walk.left <= _STEPS_MAX):
             return []
         self.steps += 1
@@ -131,29 +138,29 @@ class Walking:
             return effects
         if options.heuristic != "nearest":
             known_ms = self._questions.known_ms(walker, now)
-            return self._questions.ask(walker, Visit(walk)) if known_ms is None else self._decide(walk, place, known_ms)
+            return self._questions.ask(walker, Visit(walk)) if known_ms is None else self._decide(walk, known_ms)
         # Nothing is decided here, so the walk need not wait for a measurement.
         effects, ended = self._pass_on(walk, walk.left)
         known_ms = self._questions.known_ms(walker, now)
         if options.source == "probes" and known_ms is None:
             return [*effects, *self._questions.ask(walker, Visit(walk, ended))]
-        return [*effects, _report(walk, place, known_ms, ended)]
+        return [*effects, self._report(walk, known_ms, ended)]
 
-    def measured(self, visit: Visit, place: Where, delay_ms: float | None) -> list[Effect]:
+    def measured(self, visit: Visit, delay_ms: float | None) -> list[Effect]:
         """The delay to a walker is known; a walker that does not answer is gone, and so is its walk."""
         if delay_ms is None:
             return []
         if visit.ended is None:
-            return self._decide(visit.walk, place, delay_ms)
-        return [_report(visit.walk, place, delay_ms, visit.ended)]
+            return self._decide(visit.walk, delay_ms)
+        return [self._report(visit.walk, delay_ms, visit.ended)]
 
-    def _decide(self, walk: Walk, place: Where, delay_ms: float) -> list[Effect]:
+    def _decide(self, walk: Walk, delay_ms: float) -> list[Effect]:
         left = walk.left
         if self._is_near_enough(walk.walker, delay_ms, walk.way_ms):
             left -= 1
             self.chosen.append(Place(walk.walker, walk.place, delay_ms=delay_ms))
         effects, ended = self._pass_on(walk, left)
-        return [*effects, _report(walk, place, delay_ms, ended + walk.left - left)]
+        return [*effects, self._report(walk, delay_ms, ended + walk.left - left)]
 
     def _is_near_enough(self, walker: NodeId, delay_ms: float, way_ms: float) -> bool:
         if walker in self._links.near:
@@ -174,7 +181,7 @@ class Walking:
         effects: list[Effect] = []
         delays_ms = self._links.delays_ms
         for peer, share in self._branches(left):
-            way_ms = walk.way_ms + delays_ms[peer] - 2 * self.last_mile_ms
+            way_ms = walk.way_ms + delays_ms[peer] - 2 * self._here.last_mile_ms
             onward = Walk(walk.walker, walk.number, walk.place, way_ms, share, walk.ttl - 1)
             effects.append(SendMessage(onward, (peer,)))
         return effects, 0 if effects else left
@@ -188,6 +195,5 @@ class Walking:
         chosen = self._random.sample(others, count)
         return [(peer, left // count + (place < left % count)) for place, peer in enumerate(chosen)]
 
-
-def _report(walk: Walk, place: Where, delay_ms: float | None, ended: int) -> Effect:
-    return SendMessage(Visited(walk.number, place, delay_ms, ended), (walk.walker,))
+    def _report(self, walk: Walk, delay_ms: float | None, ended: int) -> Effect:
+        return SendMessage(Visited(walk.number, self._here.place, delay_ms, ended), (walk.walker,))
