@@ -1,0 +1,108 @@
+"""How a peer comes into the overlay, and back when it has lost all near neighbours: it asks somebody for a place.
+
+At first its contacts are asked, one after the other, until one has taken it in; others may have entered through this
+peer before that, which does not make it part of anything. Later it asks whomever it knows: distant neighbours, who are
+part of the overlay for certain, then the random view. Each is asked once before all are asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from siftcast.overlays.contract import Effect, NodeId, SendMessage
+from siftcast.overlays.discovery.links import Links
+from siftcast.overlays.discovery.messages import Place, Where
+from siftcast.overlays.membership.random_view import RandomView
+
+
+class Entering:
+    """The way of one peer into the overlay."""
+
+    __slots__ = (
+        "_contacts",
+        "_links",
+        "_node",
+        "_request_ms",
+        "_sample",
+        "_tried",
+        "_until_ms",
+        "has_entered",
+        "rejoins",
+    )
+
+    def __init__(self, node: NodeId, links: Links, sample: RandomView, request_ms: float) -> None:
+        self.has_entered = False
+        """Whether a contact took it in, or there is none."""
+        self.rejoins = 0
+        """How often it has asked for a place although it had one before."""
+        self._node = node
+        self._links = links
+        self._sample = sample
+        self._request_ms = request_ms
+        self._contacts: tuple[NodeId, ...] = ()
+        self._tried: set[NodeId] = set()
+        self._until_ms: float | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has entered, and asks nobody."""
+        return self.has_entered and self._until_ms is None
+
+    def start(self, contacts: Iterable[NodeId]) -> tuple[NodeId, ...]:
+        """Begins with the contacts."""
+        self.add(contacts)
+        self.has_entered = not self._contacts
+        return self._contacts
+
+    def add(self, contacts: Iterable[NodeId]) -> None:
+        """There are further contacts."""
+        self._contacts += tuple(each for each in contacts if each != self._node and each not in self._contacts)
+
+    def found(self, peer: NodeId) -> None:
+        """A contact can be reached; it may not have been there when it was asked."""
+        if peer in self._contacts and not self.has_entered:
+            self._tried.discard(peer)
+            self._until_ms = None
+
+    def forget(self, peer: NodeId) -> None:
+        """A contact does not come back."""
+        self._contacts = tuple(each for each in self._contacts if each != peer)
+        self.has_entered |= not self._contacts
+
+    def refused(self) -> None:
+        """Who was asked has no room."""
+        self._until_ms = None
+
+    def expire(self, now: float) -> None:
+        """Who has not answered in time is not waited for."""
+        if self._until_ms is not None and self._until_ms <= now:
+            self._until_ms = None
+            if self._tried.issuperset(self._names()):
+                self._tried.clear()
+
+    def give_up(self) -> None:
+        """It is leaving."""
+        self.has_entered, self._contacts, self._until_ms = True, (), None
+
+    def seek(self, place: Where, now: float) -> list[Effect]:
+        """Asks the next one for a place, if it needs one and waits for nobody."""
+        if self.has_entered and self._links.near:
+            self._until_ms = None
+            self._tried.clear()
+            return []
+        if self._until_ms is not None:
+            return []
+        untried = [name for name in self._names() if name not in self._tried]
+        if not untried:
+            return []
+        self._tried.add(untried[0])
+        self._until_ms = now + self._request_ms
+        self.rejoins += self.has_entered
+        urgent = not self._links.near
+        return [SendMessage(Place(self._node, place, urgent=urgent, entering=not self.has_entered), untried[:1])]
+
+    def _names(self) -> list[NodeId]:
+        names = [*self._links.far, *self._sample.sample(len(self._sample)), *self._contacts]
+        if not self.has_entered:
+            names = [*self._contacts, *names]
+        return list(dict.fromkeys(names))
