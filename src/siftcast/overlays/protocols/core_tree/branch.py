@@ -1,9 +1,9 @@
 """One peer's links on a tree: to its parent, to its children, and what is wanted over each.
 
     child                                     parent
-      │ TreeNews(link 7, JOIN_CORE: all I want) ─▶ │  the same core as mine? then 7 is a link, else Part(7)
+      │ TreeNews(link 7, JOIN_CORE: all I want) ─▶ │  the same core as mine? then 7 is a link, else Unlink(7)
       │ ◀─ TreeNews(link 7, all I want)            │
-      │ TreeNews(link 7, …), Part(7)         ◀───▶ │
+      │ TreeNews(link 7, …), Unlink(7)         ◀───▶ │
 
 A link is of one core (`root`): a peer that turns to another core parts from all it has, so that at no time a link joins
 peers of different cores. With the ways of `way.py` it follows that the links that both ends hold make no circle.
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from siftcast.overlays.changing_router import ChangingRouter
 from siftcast.overlays.contract import Effect, NodeId, SendMessage
 from siftcast.overlays.messages import Announce, Retract
-from siftcast.overlays.protocols.core_tree.messages import Part, TreeNews
+from siftcast.overlays.protocols.core_tree.messages import TreeNews, Unlink
 from siftcast.overlays.tables import TableFactory
 
 ACROSS: NodeId = -1
@@ -84,7 +84,9 @@ class Branch:
         self.root = root
         former, self.links = self.links, {}
         self.missed = {peer: None for peer in self.missed if peer == ACROSS}
-        effects: list[Effect] = [SendMessage(Part(self.network, link.number), (peer,)) for peer, link in former.items()]
+        effects: list[Effect] = [
+            SendMessage(Unlink(self.network, link.number), (peer,)) for peer, link in former.items()
+        ]
         for peer in former:
             effects += self.carry(self.router.detach(peer), moved=False)
         return effects
@@ -107,7 +109,7 @@ class Branch:
     def part(self, peer: NodeId) -> list[Effect]:
         """Ends a link."""
         number = self.links[peer].number
-        return [SendMessage(Part(self.network, number), (peer,)), *self.lose(peer)]
+        return [SendMessage(Unlink(self.network, number), (peer,)), *self.lose(peer)]
 
     def lose(self, peer: NodeId) -> list[Effect]:
         """A link is no more."""
@@ -129,16 +131,16 @@ class Branch:
             return []
         is_join = isinstance(content, Announce) and content.anew and news.root == self.root and is_neighbour
         if not is_join or (link is not None and link.upward):
-            return [SendMessage(Part(self.network, news.link), (sender,))]
+            return [SendMessage(Unlink(self.network, news.link), (sender,))]
         effects = self.lose(sender)
         self.links[sender] = Link(news.link, upward=False, is_heard=True)
         effects += self.carry(self.router.attach(sender), moved=True)
         return effects + self._take(sender, content, moved=True)
 
-    def hear_part(self, sender: NodeId, part: Part) -> list[Effect]:
+    def hear_unlink(self, sender: NodeId, unlink: Unlink) -> list[Effect]:
         """The other end has ended a link."""
         link = self.links.get(sender)
-        if link is None or link.number != part.link:
+        if link is None or link.number != unlink.link:
             return []
         if link.upward:
             self._refused.add(sender)
@@ -157,7 +159,7 @@ class Branch:
             self._unknown[sender] = listed
             return []
         del self._unknown[sender]
-        return [SendMessage(Part(self.network, listed), (sender,))]
+        return [SendMessage(Unlink(self.network, listed), (sender,))]
 
     def _take(self, sender: NodeId, content: object, moved: bool) -> list[Effect]:
         match content:

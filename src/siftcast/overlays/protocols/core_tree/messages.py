@@ -1,8 +1,8 @@
 """What peers of a core tree say to each other.
 
 `Beat` and `Ballot` are said again and again, so that nobody else has to keep them; `number` says which is the later of
-two. What tables are made of (`TreeNews`, `Part`) is said once and must arrive, in order; it names its link by a number
-that the child has chosen, so that words about a link that is gone mean nothing.
+two. What tables are made of (`TreeNews`, `Unlink`) is said once and must arrive, in order; it names its link by a
+number that the child has chosen, so that words about a link that is gone mean nothing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class TreeNews(Message, frozen=True, gc=False):
     content: Message
 
 
-class Part(Message, frozen=True, gc=False):
+class Unlink(Message, frozen=True, gc=False):
     """A tree link is no more."""
 
     network: int
@@ -138,4 +138,4 @@ class CoreParcel(Message, frozen=True, gc=False):
         return self.event.id
 
 
-CORE_TREE_MESSAGES: tuple[type[Message], ...] = (Beat, Ballot, Seek, TreeNews, Part, Passed, CoreParcel)
+CORE_TREE_MESSAGES: tuple[type[Message], ...] = (Beat, Ballot, Seek, TreeNews, Unlink, Passed, CoreParcel)

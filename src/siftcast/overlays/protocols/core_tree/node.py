@@ -40,6 +40,7 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
+from siftcast.overlays.discovery import Discovery
 from siftcast.overlays.membership import Member, Neighbouring
 from siftcast.overlays.messages import Announce, Retract
 from siftcast.overlays.protocols.core_tree.messages import (
@@ -48,18 +49,18 @@ from siftcast.overlays.protocols.core_tree.messages import (
     Beat,
     Choice,
     CoreParcel,
-    Part,
     Passed,
     Reach,
     Seek,
     TreeNews,
+    Unlink,
 )
 from siftcast.overlays.protocols.core_tree.near import Neighbourhood, Sampled
 from siftcast.overlays.protocols.core_tree.options import ALL_PAIRS, CoreTreeSettings
 from siftcast.overlays.protocols.core_tree.passing import Passing
 from siftcast.overlays.protocols.core_tree.relays import Relays
 from siftcast.overlays.protocols.core_tree.spanning import Spanning
-from siftcast.overlays.protocols.core_tree.trees import Place, Trees
+from siftcast.overlays.protocols.core_tree.trees import Position, Trees
 from siftcast.overlays.protocols.core_tree.votes import Standing, Votes
 from siftcast.overlays.protocols.core_tree.weights import LinkWeights
 from siftcast.overlays.tables import TableFactory
@@ -74,7 +75,9 @@ _HEARD_MAX = 1_024
 class CoreTree(Protocol):
     """A peer."""
 
-    messages: ClassVar[tuple[type[Message], ...]] = (*CORE_TREE_MESSAGES, Announce, Retract, *Sampled.messages)
+    messages: ClassVar[tuple[type[Message], ...]] = tuple(
+        dict.fromkeys((*CORE_TREE_MESSAGES, Announce, Retract, *Sampled.messages, *Discovery.messages))
+    )
 
     __slots__ = (
         "_ballot", "_beats", "_clock_ms", "_heard", "_left", "_near", "_node", "_now", "_number", "_passing", "_random",
@@ -169,8 +172,8 @@ class CoreTree(Protocol):
                 return self._seek(target, round)
             case TreeNews():
                 return self._trees.hear(sender, message, is_neighbour=is_neighbour)
-            case Part():
-                return self._trees.hear_part(sender, message)
+            case Unlink():
+                return self._trees.hear_unlink(sender, message)
         return []
 
     # -- beats -----------------------------------------------------------------------------------------------
@@ -241,7 +244,7 @@ class CoreTree(Protocol):
         self._follow()
         self._relays.cores = self._votes.choice.cores
         self._relays.choose(links, alive_ms)
-        effects += self._trees.settle(self._place)
+        effects += self._trees.settle(self._position)
         effects += self._ask_for_ways()
         effects += self._passing.make_up(self._now)
         return effects + self._tell(says_all=says_all)
@@ -270,14 +273,14 @@ class CoreTree(Protocol):
             self._votes.follow(beat.choice)
 
     @property
-    def _place(self) -> Place:
+    def _position(self) -> Position:
         relays, heard = self._relays, self._heard
         parent, towards_root = relays.parent, relays.towards(relays.root)
         if parent is not None and (parent not in heard or heard[parent].relay != relays.relay):
             parent = None
         if towards_root is not None and heard[towards_root].choice.cores[0] != relays.root:
             towards_root = None
-        return Place(relays.relay, parent, relays.root, towards_root, relays.is_core)
+        return Position(relays.relay, parent, relays.root, towards_root, relays.is_core)
 
     def _ask_for_ways(self) -> list[Effect]:
         """Has a core begin a new round if the peer has lost its way, once for each beat."""
@@ -353,12 +356,12 @@ class CoreTree(Protocol):
     @property
     def is_settled(self) -> bool:
         """Whether it has neighbours, a core, and the links it needs, and heard what is wanted over them."""
-        trees, place = self._trees, self._place
-        needs_root = (place.is_core or bool(trees.cores.children)) and place.root != self._node
+        trees, position = self._trees, self._position
+        needs_root = (position.is_core or bool(trees.cores.children)) and position.root != self._node
         return (
             self._near.is_settled
-            and place.relay is not None
-            and (place.is_core or trees.cell.parent is not None)
+            and position.relay is not None
+            and (position.is_core or trees.cell.parent is not None)
             and (not needs_root or trees.cores.parent is not None)
             and trees.cell.is_complete
             and trees.cores.is_complete
@@ -391,7 +394,7 @@ class CoreTree(Protocol):
         }
 
 
-_OWN = frozenset((Beat, Ballot, Seek, TreeNews, Part))
+_OWN = frozenset((Beat, Ballot, Seek, TreeNews, Unlink))
 
 
 def _without_round(reach: Reach) -> tuple[NodeId, float, NodeId]:

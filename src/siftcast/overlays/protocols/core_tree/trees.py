@@ -20,13 +20,13 @@ from siftcast.overlays.contract import Effect, NodeId
 from siftcast.overlays.keys import LOCAL
 from siftcast.overlays.messages import Announce, Retract
 from siftcast.overlays.protocols.core_tree.branch import ACROSS, Branch
-from siftcast.overlays.protocols.core_tree.messages import CELL, CORES, Part, TreeNews
+from siftcast.overlays.protocols.core_tree.messages import CELL, CORES, TreeNews, Unlink
 from siftcast.overlays.routing_rows import Entry
 from siftcast.overlays.tables import TableFactory
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where a peer belongs: its relay, the root core, and the next peers towards them, if there are any."""
 
     relay: NodeId | None
@@ -56,15 +56,15 @@ class Trees:
 
     # -- where the peer belongs --------------------------------------------------------------------------------
 
-    def settle(self, place: Place) -> list[Effect]:
+    def settle(self, position: Position) -> list[Effect]:
         """Joins where the peer belongs, and leaves where it does not."""
-        effects = self.cell.turn(place.relay) + self.cores.turn(place.root)
-        if place.is_core is not self._is_core:
-            self._is_core = place.is_core
-            effects += self._meet() if place.is_core else self._separate()
-        effects += self.cell.follow(place.parent)
-        needed = place.is_core or bool(self.cores.children)
-        return effects + self.cores.follow(place.towards_root if needed else None)
+        effects = self.cell.turn(position.relay) + self.cores.turn(position.root)
+        if position.is_core is not self._is_core:
+            self._is_core = position.is_core
+            effects += self._meet() if position.is_core else self._separate()
+        effects += self.cell.follow(position.parent)
+        needed = position.is_core or bool(self.cores.children)
+        return effects + self.cores.follow(position.towards_root if needed else None)
 
     def _meet(self) -> list[Effect]:
         wanted_there, wanted_here = self.cores.router.attach(ACROSS), self.cell.router.attach(ACROSS)
@@ -94,9 +94,9 @@ class Trees:
             self.table_bytes += _size(news.content)
         return branch.hear(sender, news, is_neighbour=is_neighbour)
 
-    def hear_part(self, sender: NodeId, part: Part) -> list[Effect]:
+    def hear_unlink(self, sender: NodeId, unlink: Unlink) -> list[Effect]:
         """A peer has ended a link."""
-        return (self.cores if part.network == CORES else self.cell).hear_part(sender, part)
+        return (self.cores if unlink.network == CORES else self.cell).hear_unlink(sender, unlink)
 
     def _to_cores(self, content: Announce | Retract, moved: bool) -> list[Effect]:
         return self._hand_over(self.cores, content, moved)
