@@ -1,11 +1,14 @@
 """Networks of core-tree peers, for tests: on a Waxman map, with interests, disturbed and looked at."""
 
 import random
+from heapq import heappop, heappush
+from math import inf
 
 import numpy as np
 
 from siftcast.model import Event, Filter, Subscription
-from siftcast.overlays.contract import LeaveRequested
+from siftcast.overlays.contract import LeaveRequested, PeerFound, PeerGone, PeerLost, Started, Unwatch, Watch
+from siftcast.overlays.membership import Neighbouring
 from siftcast.overlays.protocols.core_tree import CoreTree
 from siftcast.overlays.refreshing import Refreshing
 from siftcast.overlays.tables import matcher_tables
@@ -15,7 +18,7 @@ from siftcast.schemes.core_tree import CoreTreeOptions
 from siftcast.underlay.waxman import Waxman
 
 TABLES = matcher_tables("brute_force")
-QUICK = {"beat_ms": 200.0, "rebuild_ms": 5_000.0, "neighbours": "random"}
+QUICK = {"beat_ms": 400.0, "rebuild_ms": 5_000.0, "neighbours": "random"}
 
 
 class Delays:
@@ -48,17 +51,67 @@ def waxman(peers, seed, routers=100):
     return Delays(delays.tolist())
 
 
+class Fixed:
+    """An overlay that is given: the neighbours in a graph that can be reached, at the delays of the network."""
+
+    def __init__(self, node, others, delays):
+        self.news = []
+        self.up = []
+        self.is_settled = True
+        self._node, self._others, self._delays = node, others, delays
+
+    @property
+    def neighbours(self):
+        return {peer: self._delays.latency_ms(self._node, peer) for peer in self.up}
+
+    def concerns(self, stimulus):
+        return isinstance(stimulus, Started | PeerFound | PeerLost | PeerGone)
+
+    def handle(self, stimulus, now):
+        if isinstance(stimulus, Started):
+            return [Watch(peer) for peer in self._others]
+        if stimulus.peer in self._others and isinstance(stimulus, PeerFound) is not (stimulus.peer in self.up):
+            (self.up.append if isinstance(stimulus, PeerFound) else self.up.remove)(stimulus.peer)
+            change = "up" if stimulus.peer in self.up else "down"
+            self.news.append(Neighbouring(change, stimulus.peer))
+        return []
+
+    def hear(self, sender, now):
+        pass
+
+    def handle_stranger(self, sender):
+        return []
+
+    def handle_leaving(self, now):
+        return [Unwatch(peer) for peer in self._others]
+
+    def members(self):
+        return ()
+
+
+def near_graph(delays, peers, nearest=3, seed=1):
+    """Each peer with those nearest to it and one more."""
+    drawn = random.Random(seed)
+    graph = {peer: set() for peer in range(peers)}
+    for peer in range(peers):
+        others = sorted((delays.latency_ms(peer, other), other) for other in range(peers) if other != peer)
+        for _, other in (*others[:nearest], drawn.choice(others)):
+            graph[peer].add(other)
+            graph[other].add(peer)
+    return {peer: tuple(sorted(others)) for peer, others in graph.items()}
+
+
 class CoreNetwork:
     """Peers that each want some values of `v`."""
 
-    def __init__(self, peers, seed=1, *, delays=None, faults=None, refreshes=False, contact=None, **options):
+    def __init__(self, peers, seed=1, *, delays=None, graph=None, faults=None, refreshes=False, **options):
         self.random = random.Random(seed)
         self.held = {}
         self.published = 0
         self.peers = peers
         self.delays = waxman(peers + 4, seed) if delays is None else delays
         self.options = CoreTreeOptions(**{**QUICK, **options})
-        contact = contact or (lambda node: (node // 2,) if node else ())
+        self.graph = graph
         self.simulation = Simulation(
             range(peers),
             (lambda node: Refreshing(self.make(node), refresh_ms=200.0)) if refreshes else self.make,
@@ -66,14 +119,16 @@ class CoreNetwork:
             seed=seed,
             faults=faults if faults is not None else Faults(detect_ms=50.0),
             trace=Trace(messages=True),
-            contacts=contact,
+            contacts=lambda node: ((node // 2,) if node else ()) if graph is None else graph[node],
             strict_introductions=True,
         )
         for node in range(peers):
             self.subscribe(node, f"s{node}", self.draw())
 
     def make(self, node):
-        return CoreTree(node, TABLES, self.options, self.options.neighbourhood(node))
+        if self.graph is None:
+            return CoreTree(node, TABLES, self.options, self.options.neighbourhood(node))
+        return CoreTree(node, TABLES, self.options, Fixed(node, self.graph[node], self.delays))
 
     @property
     def now(self):
@@ -163,6 +218,19 @@ class CoreNetwork:
         expected = [self.publish() for _ in range(events)]
         self.run(within_ms)
         self.expect(expected)
+
+    def nearest(self):
+        """For each peer how far the nearest core is, by Dijkstra's algorithm over the links there are."""
+        states = self.states
+        found = dict.fromkeys(states, inf)
+        queue = [(0.0, core) for core in states[min(states)]["cores"]]
+        while queue:
+            far, peer = heappop(queue)
+            if far < found[peer]:
+                found[peer] = far
+                for other in states[peer]["neighbours"]:
+                    heappush(queue, (far + self.delays.latency_ms(peer, other), other))
+        return found
 
     def circle(self, key="parent"):
         """Peers in a circle of links that both ends hold."""

@@ -151,7 +151,7 @@ class Votes:
             return True
         least = min(scores.values(), default=0.0)  # of those that were not passed on, nobody knows more
         now = sum(scores.get(core, least) for core in self.choice.cores)
-        then = sum(scores[core] for core in cores)
+        then = sum(scores.get(core, least) for core in cores)
         return then - now > _BETTER_BY * abs(now)
 
     def _path_scores(self, edges: Iterable[Edge]) -> dict[NodeId, float]:
