@@ -5,6 +5,7 @@ Every network runs with `strict_introductions`.
 
 import pytest
 
+from siftcast.experiments.underlay.core_discovery import discover
 from siftcast.runtimes.sim import Faults
 from tests.simulation.core_network import CoreNetwork, near_graph, waxman
 
@@ -121,16 +122,23 @@ def test_who_leaves_in_peace_costs_nobody_an_event_and_who_joins_gets_theirs(joi
 def test_nobody_gets_what_was_published_before_they_subscribed_although_it_is_still_kept():
     delays = waxman(12, 2)
     net = CoreNetwork(12, 2, delays=delays, graph=near_graph(delays, 12), cores=2).settle()
-    before, _ = net.publish(3)
-    net.run(200)
-    net.subscribe(11, "late", "TRUE")
-    victim = net.states[11]["parent"] or net.states[11]["children"][0]
-    net.crash(victim)
-    net.settle()
-    after, _ = net.publish(3 if victim != 3 else 4)
+    mover = next(node for node in range(11, 0, -1) if net.states[node]["parent"] is not None)
+    net.unsubscribe(f"s{mover}")
+    for node in range(12):
+        if node != mover:
+            net.subscribe(node, f"all{node}", "TRUE")
     net.run(500)
-    assert (11, "late") not in net.got(before)
-    assert (11, "late") in net.got(after)
+    before, wanted = net.publish(mover - 1)
+    net.run(500)
+    assert net.got(before) == wanted
+    net.subscribe(mover, "late", "TRUE")
+    net.run(100)
+    net.crash(net.states[mover]["parent"])
+    net.run(100).settle()
+    assert net.got(before) == wanted
+    after, _ = net.publish(mover)
+    net.run(500)
+    assert (mover, "late") in net.got(after)
 
 
 @pytest.mark.full
@@ -183,6 +191,24 @@ def test_no_circle_forms_while_delays_change_and_peers_come_and_go_and_trees_are
     net.held.pop("s1"), net.held.pop("s5")  # their subscribers were lost with them
     net.settle()
     check_rest(net)
+    net.expect_exact(20)
+
+
+def test_cores_find_to_the_root_core_through_the_cells_of_others_whose_ways_are_pruned_there():
+    graph = {peer: tuple(other for other in (peer - 1, peer + 1) if 0 <= other < 12) for peer in range(12)}
+    net = CoreNetwork(12, 3, graph=graph, cores=4).settle()
+    states = net.states
+    root, *others = states[0]["cores"]
+    near = {one: {other: net.delays.latency_ms(one, other) for other in others} for one, others in graph.items()}
+    pruned = discover(near, near, (root, *others), prunes_root=True)
+    beyond = [core for core in others if any(min(core, root) < other < max(core, root) for other in others)]
+    assert beyond
+    assert not set(beyond) & set(pruned.parents[root])
+    for core in others:
+        at = core
+        while at != root:
+            at = net.states[at]["cores_parent"]
+        assert states[core]["relay"] == core
     net.expect_exact(20)
 
 

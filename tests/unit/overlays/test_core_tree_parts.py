@@ -255,17 +255,6 @@ def test_compared_with_other_cores_only_parents_form_circles_and_here_they_do_no
         assert at == state["relay"]
 
 
-def test_other_cores_find_to_the_root_core_because_its_ways_are_not_pruned(network, near):
-    root, *others = network.states[0]["cores"]
-    pruned = discover(near, near, (root, *others), prunes_root=True)
-    assert any(core not in pruned.parents[root] for core in others)
-    for core in others:
-        at = core
-        while network.states[at]["cores_parent"] is not None:
-            at = network.states[at]["cores_parent"]
-        assert at == root
-
-
 # -- votes -------------------------------------------------------------------------------------------------------
 
 
