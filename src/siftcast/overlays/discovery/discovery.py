@@ -107,6 +107,7 @@ class Discovery:
         "_aiming",
         "_detector",
         "_entering",
+        "_fewest",
         "_here",
         "_links",
         "_node",
@@ -146,6 +147,7 @@ class Discovery:
         self._entering = Entering(node, links, sample, options.request_ms)
         self._detector = FailureDetector(options.detection, self._find_helpers, self._is_neighbour)
         self._wants_walk = True
+        self._fewest = min(options.targets, options.sample.size)  # names that a walk at random waits for, at first
 
     # -- what a host asks --------------------------------------------------------------------------------
 
@@ -273,7 +275,7 @@ class Discovery:
         if kind in _OWN:
             return self._pass_on(_HANDLERS[kind](self, sender, message, now), now)
         if kind in _RANDOM:
-            return self._sample.handle_message(sender, message)
+            return self._pass_on(self._sample.handle_message(sender, message), now)
         return self._pass_on(self._detector.handle_message(sender, message, now), now)
 
     def hear(self, sender: NodeId, now: float) -> None:
@@ -367,7 +369,9 @@ class Discovery:
         """Looks for targets, if it is time."""
         if not (self._wants_walk and self._entering.has_entered and self._links.near):
             return []
-        self._wants_walk = False
+        if self._options.heuristic == "random" and len(self._sample) < self._fewest:
+            return []  # a young random view holds a name or two
+        self._wants_walk, self._fewest = False, 0
         if self._options.heuristic == "random":
             return self._aiming.begin_at_random()
         return self._walking.begin(now)
@@ -442,7 +446,8 @@ class Discovery:
             effects += self._questions.ask(peer, Upkeep())
         if neighbours:
             effects.append(SendMessage(Standing(self._here.place), neighbours))
-        self._wants_walk |= self._random.random() < options.walking_share
+        if self._random.random() < options.walking_share:
+            self._wants_walk, self._fewest = True, 0
         return effects + self._aiming.look_far(now)
 
     # -- between the parts ---------------------------------------------------------------------------------
