@@ -3,7 +3,6 @@
 The histories are those of `test_membership`; the part has the same face and is held to the same.
 """
 
-import numpy as np
 import pytest
 
 from siftcast.runtimes.sim import Faults

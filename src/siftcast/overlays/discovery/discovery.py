@@ -439,7 +439,8 @@ class Discovery:
         if name == _TICK:
             self._agreeing.expire(now)
             self._entering.expire(now)
-            return [SetTimer(_TICK, options.request_ms / 2), *self._placing.expire(now)]
+            again = SetTimer(_TICK, options.request_ms / 2)
+            return [again, *self._placing.expire(now), *self._aiming.court(now)]
         effects: list[Effect] = [SetTimer(_WALK, options.walk_ms), *self._links.tidy()]
         neighbours = tuple(self._links.delays_ms)
         for peer in neighbours:
@@ -448,7 +449,7 @@ class Discovery:
             effects.append(SendMessage(Standing(self._here.place), neighbours))
         if self._random.random() < options.walking_share:
             self._wants_walk, self._fewest = True, 0
-        return effects + self._aiming.look_far(now)
+        return effects
 
     # -- between the parts ---------------------------------------------------------------------------------
 
@@ -464,8 +465,7 @@ class Discovery:
             for request in chosen:
                 effects += self._placing.begin(request, now)
             if self._walking.is_over(now):
-                effects += self._aiming.begin(self._walking.seen)
-                effects += self._aiming.look_far(now)
+                effects += self._aiming.begin(self._walking.seen, now)
             effects += self._entering.seek(self._here.place, now)
             effects += self._walk(now)
             if not (self._placing.placed or self._walking.chosen or self._links.news or self._detector.news):
