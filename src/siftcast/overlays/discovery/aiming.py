@@ -7,7 +7,9 @@ the rest, measures the `targets` that are nearest by that, and takes the best of
 
 The distant neighbour is the farthest of a few drawn at random: the farthest of all would be the same for everybody. One
 that has no room for it (`DISTANT_MAX`) is followed by the next. Who loses it does not wait for the next walk, but asks
-one of the random view after the other: until then its neighbourhood may be cut off from all others.
+one of the random view after the other: until then its neighbourhood may be cut off from all others. And when it walks
+again it takes another one from there: of neighbourhoods that have lost each other, each would go on to walk within
+itself, but the random view knows peers of all.
 
 With `heuristic = "random"` there is no walk, and targets come from the random view.
 """
@@ -43,6 +45,7 @@ class Aiming:
         "_options",
         "_questions",
         "_random",
+        "_renews",
         "_sample",
         "_seen",
         "_stage",
@@ -73,6 +76,7 @@ class Aiming:
         self._measured: dict[NodeId, float | None] = {}
         self._stage: Literal["idle", "locating", "choosing"] = "idle"
         self._suitors: list[tuple[float, NodeId]] = []  # the next one last
+        self._renews = False
 
     def __bool__(self) -> bool:
         return self._stage != "idle"
@@ -136,6 +140,8 @@ class Aiming:
 
     def _look_far(self, now: float) -> list[Effect]:
         """Looks for a distant neighbour among those that a walk has just seen."""
+        if not self._links.needs_distant:
+            return []
         near, random = self._links.near, self._random
         seen = [peer for peer in self._seen if peer not in near]
         chosen = random.sample(seen, min(_FAR_AMONG, len(seen)))
@@ -144,15 +150,20 @@ class Aiming:
 
     def court(self, now: float) -> list[Effect]:
         """Asks the farthest one that was not asked yet to be the distant neighbour; later on, any that is sampled."""
-        near = self._links.near
-        if not self._options.has_distant or self._links.distant is not None or not near:
+        if not (self._options.has_distant and (self._links.needs_distant or self._renews)):
             return []
         if self._suitors:
             delay_ms, peer = self._suitors.pop()
+            self._renews = False
             request = LinkRequest(self._here.place, delay_ms, distant=True)
             return self._agreeing.ask(peer, request, None, now)
-        found = self._sample.sample(1, near)
+        found = self._sample.sample(1, self._links.delays_ms)
         return self._questions.ask(found[0], Suitor()) if found and found[0] not in self._questions else []
+
+    def renew(self, now: float) -> list[Effect]:
+        """Looks for another distant neighbour, among all."""
+        self._suitors, self._renews = [], True
+        return self.court(now)
 
     def handle_suitor(self, peer: NodeId, delay_ms: float | None, now: float) -> list[Effect]:
         """One of the random view is measured."""

@@ -341,7 +341,8 @@ class Discovery:
         return self._placing.begin(message, now)
 
     def _on_request(self, sender: NodeId, message: LinkRequest, now: float) -> list[Effect]:
-        self._entering.has_entered |= message.entering
+        if message.entering:
+            self._entering.enter(sender)
         self._here.locate(message.place, message.delay_ms)
         return self._agreeing.handle_request(sender, message)
 
@@ -449,6 +450,7 @@ class Discovery:
             effects.append(SendMessage(Standing(self._here.place), neighbours))
         if self._random.random() < options.walking_share:
             self._wants_walk, self._fewest = True, 0
+            effects += self._aiming.renew(now)
         return effects
 
     # -- between the parts ---------------------------------------------------------------------------------
@@ -493,6 +495,7 @@ class Discovery:
         for state, peer in findings:
             if state == "stranger":
                 effects += self._links.drop(peer)
+                self._entering.deny(peer)
                 continue
             self.news.append(Finding(state, peer))
             effects.append(Report(state, {"peer": peer}))
