@@ -52,9 +52,13 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.discovery.agreeing import Agreeing
 from siftcast.overlays.discovery.aiming import Aiming
 from siftcast.overlays.discovery.entering import Entering
+from siftcast.overlays.discovery.forest import Forest
 from siftcast.overlays.discovery.links import Links
 from siftcast.overlays.discovery.messages import (
     DISCOVERY_MESSAGES,
+    TREE_MESSAGES,
+    Census,
+    DiscoveryMessage,
     DistanceAnswer,
     DistanceRequest,
     LinkAnswer,
@@ -72,6 +76,7 @@ from siftcast.overlays.discovery.placing import Placed, Placing
 from siftcast.overlays.discovery.questions import (
     Adoption,
     Candidate,
+    Edge,
     Errand,
     Placement,
     Questions,
@@ -108,6 +113,7 @@ class Discovery:
         "_detector",
         "_entering",
         "_fewest",
+        "_forest",
         "_here",
         "_links",
         "_node",
@@ -128,7 +134,8 @@ class Discovery:
         self._options = options
         self._random = random = Random(node)
         self._here = here = Whereabouts(random)
-        self._links = links = Links(node, options.degree)
+        has_trees = options.heuristic == "landmarks"
+        self._links = links = Links(node, 0 if has_trees else options.degree)
         self._questions = questions = Questions()
         self._sample = sample = RandomView(node, options.sample, random)
         self._placing = Placing(node, options, links, questions)
@@ -143,6 +150,9 @@ class Discovery:
             sample=sample,
             here=here,
             random=random,
+        )
+        self._forest = (
+            Forest(node, options, links=links, questions=questions, agreeing=agreeing, here=here) if has_trees else None
         )
         self._entering = Entering(node, links, sample, options.request_ms)
         self._detector = FailureDetector(options.detection, self._find_helpers, self._is_neighbour)
@@ -180,6 +190,7 @@ class Discovery:
     def is_settled(self) -> bool:
         """Whether the node has its place, no walk is out, and nobody still has to answer it."""
         waits = self._placing or self._agreeing or self._questions or self._walking.is_open or self._aiming
+        waits = waits or (self._forest is not None and not self._forest.is_settled)
         return not waits and self._entering.is_settled and self._detector.is_settled
 
     @property
@@ -209,16 +220,25 @@ class Discovery:
 
     def facts(self) -> Mapping[str, Any]:
         """What discovery has cost and found, for `Protocol.state`."""
-        return {
+        trees = None if self._forest is None else self._forest.trees
+        found: dict[str, Any] = {
             "distant": tuple(sorted(self.distant)),
             "routes": sum(near.route is not None for near in self._links.near.values()),
-            "inferences": self._placing.inferences,
+            "inferences": self._placing.inferences + (0 if trees is None else trees.inferences),
             "measurements": self._questions.measured,
-            "placings": self._placing.steps,
+            "placings": self._placing.steps + (0 if trees is None else trees.steps),
+            "walks": self._walking.begun,
             "steps": self._walking.steps,
-            "rejoins": self._entering.rejoins,
+            "rejoins": self._entering.rejoins + (0 if trees is None else trees.rejoins),
             "coordinate": self._here.place,
         }
+        if self._forest is not None:
+            found |= {
+                "size": self._forest.size,
+                "landmarks": self._forest.landmarks,
+                "parents": self._forest.trees.parents(),
+            }
+        return found
 
     # -- what a host hands in ----------------------------------------------------------------------------
 
@@ -248,17 +268,15 @@ class Discovery:
             case RouteInferred():
                 self._here.learn(stimulus)
                 effects = self._placing.handle_route(stimulus, now)
+                if self._forest is not None:
+                    effects += self._forest.handle_route(stimulus)
             case PeerLost(peer):
-                self._sample.forget(peer)
-                self._agreeing.forget(peer)
-                effects = self._links.lose(peer)
+                effects = self._lose(peer, now)
             case PeerFound(peer):
                 effects = self._find(peer, now)
             case PeerGone(peer):
                 self._entering.forget(peer)
-                self._sample.forget(peer)
-                self._agreeing.forget(peer)
-                effects = self._links.forget(peer)
+                effects = self._lose(peer, now) + self._links.forget(peer)
             case ContactsFound(nodes):
                 self._entering.add(nodes)
                 effects = []
@@ -303,6 +321,13 @@ class Discovery:
             *self._sample.handle_started(self._entering.start(contacts)),
             *self._detector.handle_started(random.random(), now),
         ]
+
+    def _lose(self, peer: NodeId, now: float) -> list[Effect]:
+        """A peer cannot be reached."""
+        self._sample.forget(peer)
+        self._agreeing.forget(peer)
+        effects = self._links.lose(peer)
+        return effects if self._forest is None else effects + self._forest.lose(peer, now)
 
     def _find(self, peer: NodeId, now: float) -> list[Effect]:
         """A peer can be reached: one that was a neighbour is asked to be one again."""
@@ -361,8 +386,11 @@ class Discovery:
         for name in message.peers:
             self._sample.add(name)
         if message.leaving:
-            self._sample.forget(sender)
+            return self._lose(sender, now) + self._links.forget(sender)
         return self._links.drop(sender)
+
+    def _on_tree(self, sender: NodeId, message: DiscoveryMessage, now: float) -> list[Effect]:
+        return [] if self._forest is None else self._forest.handle_message(sender, message, now)
 
     # -- walks -------------------------------------------------------------------------------------------
 
@@ -373,6 +401,8 @@ class Discovery:
         if self._options.heuristic == "random" and len(self._sample) < self._fewest:
             return []  # a young random view holds a name or two
         self._wants_walk, self._fewest = False, 0
+        if self._options.heuristic == "landmarks":
+            return []
         if self._options.heuristic == "random":
             return self._aiming.begin_at_random()
         return self._walking.begin(now)
@@ -405,6 +435,8 @@ class Discovery:
                 return self._aiming.handle_suitor(peer, delay_ms, now)
             case Candidate():
                 return self._aiming.handle_candidate(peer, delay_ms)
+            case Edge():
+                return [] if self._forest is None else self._forest.handle_edge(peer, delay_ms, now)
             case Upkeep():
                 if delay_ms is not None:
                     self._links.measured(peer, delay_ms)
@@ -435,14 +467,17 @@ class Discovery:
         if name.startswith(detector.TIMERS):
             return self._detector.handle_timer(name, now)
         if name.startswith(random_view.TIMERS):
-            return self._sample.handle_timer(name)
+            return self._exchange(name, now)
         options = self._options
         if name == _TICK:
             self._agreeing.expire(now)
             self._entering.expire(now)
             again = SetTimer(_TICK, options.request_ms / 2)
-            return [again, *self._placing.expire(now), *self._aiming.court(now)]
-        effects: list[Effect] = [SetTimer(_WALK, options.walk_ms), *self._links.tidy()]
+            effects = [again, *self._placing.expire(now), *self._aiming.court(now)]
+            return effects if self._forest is None else effects + self._forest.tick(now)
+        effects = [SetTimer(_WALK, options.walk_ms), *self._links.tidy()]
+        if self._forest is not None:
+            effects += self._forest.tidy()
         neighbours = tuple(self._links.delays_ms)
         for peer in neighbours:
             effects += self._questions.ask(peer, Upkeep())
@@ -451,6 +486,16 @@ class Discovery:
         if self._random.random() < options.walking_share:
             self._wants_walk, self._fewest = True, 0
             effects += self._aiming.renew(now)
+        return effects
+
+    def _exchange(self, name: str, now: float) -> list[Effect]:
+        """The random view exchanges names, and where there are landmarks, the census goes to the same peer."""
+        effects = self._sample.handle_timer(name)
+        if self._forest is None or not self._entering.has_entered:
+            return effects
+        peers = [peer for effect in effects if isinstance(effect, SendMessage) for peer in effect.destinations]
+        for peer in peers:
+            effects += self._forest.exchange(peer, now)
         return effects
 
     # -- between the parts ---------------------------------------------------------------------------------
@@ -500,8 +545,7 @@ class Discovery:
             self.news.append(Finding(state, peer))
             effects.append(Report(state, {"peer": peer}))
             if state == "lost":
-                self._sample.forget(peer)
-                effects += self._links.lose(peer)
+                effects += self._lose(peer, now)
         return effects
 
     def _is_neighbour(self, peer: NodeId) -> bool:
@@ -525,4 +569,6 @@ _HANDLERS: dict[type[Message], Callable[[Discovery, NodeId, Any, float], list[Ef
     DistanceRequest: Discovery._on_distance_request,
     DistanceAnswer: Discovery._on_distance_answer,
     Standing: Discovery._on_standing,
+    Census: Discovery._on_tree,
+    **dict.fromkeys(TREE_MESSAGES, Discovery._on_tree),
 }
