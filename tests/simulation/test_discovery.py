@@ -193,6 +193,48 @@ class OneRouter:
         return ()
 
 
+# -- landmarks ------------------------------------------------------------------------------------------------
+
+
+def expect_all_trees(net):
+    """All agree on the landmarks, and are below each of them, where both ends know it."""
+    states = net.states()
+    (landmarks,) = {state["landmarks"] for state in states.values()}
+    assert set(landmarks) <= set(states)
+    for node, state in states.items():
+        assert set(state["parents"]) == set(landmarks)
+        for root in landmarks:
+            at, passed = node, set()
+            while at != root:
+                assert at not in passed
+                passed.add(at)
+                parent = states[at]["parents"][root]
+                assert parent in states[at]["neighbours"]
+                at = parent
+    return landmarks
+
+
+def test_landmark_trees_hold_all_peers_and_outlive_a_landmark():
+    net = settled(40, heuristic="landmarks", targets=3, walk_ms=2_000.0)
+    landmarks = expect_all_trees(net)
+    assert net.total("inferences") < 40 * (2 * 3 + 1)
+    assert net.states()[0]["size"] == pytest.approx(40, rel=0.5)
+    net.simulation.crash(landmarks[0], at_ms=net.now)
+    views = net.run(12_000)
+    expect_whole(views, net)
+    assert landmarks[0] not in expect_all_trees(net)
+
+
+def test_landmark_trees_survive_losses_of_messages():
+    net = settled(30, heuristic="landmarks", targets=2, walk_ms=2_000.0, faults=TROUBLE)
+    net.simulation.change_faults(Faults(), at_ms=net.now)
+    expect_whole(net.run(6_000), net)
+    expect_all_trees(net)
+
+
+# -- at the size of the study ---------------------------------------------------------------------------------
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("ground", ["waxman", "transit-stub"])
 def test_512_peers_come_to_the_delays_of_the_study(ground):

@@ -67,6 +67,11 @@ class Links:
         return bool(self.near) and (self.distant is None or self.distant in self.near)
 
     @property
+    def distant_only(self) -> frozenset[NodeId]:
+        """Neighbours that are not near as well."""
+        return frozenset(peer for peer in self.far if peer not in self.near)
+
+    @property
     def delays_ms(self) -> Mapping[NodeId, float]:
         """How far all neighbours are."""
         return self.far | {peer: near.delay_ms for peer, near in self.near.items()}
