@@ -152,7 +152,8 @@ def _run_with_progress(run: ScenarioRun, *, show: bool) -> None:
 def _show(run: ScenarioRun, verdict: Verdict) -> None:
     console, scenario = out(), run.file.scenario
     console.print(Text(scenario.title or run.file.path, "bold"))
-    what = f"{scenario.scheme.name} on {run.underlay.servers:,} servers and {run.underlay.routers:,} routers"
+    routers = f" and {run.underlay.routers:,} routers" if run.underlay.routers else ""
+    what = f"{scenario.scheme.name} on {run.underlay.servers:,} servers{routers}"
     console.print(Text(f"{what}; {run.simulation.handled:,} steps, {run.simulation.now:,.0f} ms; seed {run.seed}"))
     table = Table(box=None, pad_edge=False)
     for heading in ("", "measured", "asked"):
@@ -210,7 +211,8 @@ def _draw(run: ScenarioRun, path: Path, event: str | None) -> None:
     trace = run.simulation.trace
     chosen = event if event is not None else _longest(run)
     title = f"{run.file.scenario.title or run.file.path}, seed {run.seed}" + (f", event {chosen}" if chosen else "")
-    picture = draw(run.underlay.latencies_ms, run.edges, title=title, trace=trace, event=chosen)
+    names = run.underlay.server_names
+    picture = draw(run.underlay.latencies_ms, run.edges, title=title, trace=trace, event=chosen, names=names)
     path.write_text(picture, encoding="utf-8")
 
 

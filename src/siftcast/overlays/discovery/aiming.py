@@ -6,7 +6,10 @@ the rest, measures the `targets` that are nearest by that, and takes the best of
 2 k_L measurements whatever its length; what is predicted chooses whom to measure, and decides nothing.
 
 The distant neighbour is the farthest of a few drawn at random: the farthest of all would be the same for everybody. One
-that has no room for it (`DISTANT_MAX`) is followed by the next.
+that has no room for it (`DISTANT_MAX`) is followed by the next. Who loses it does not wait for the next walk, but asks
+one of the random view after the other: until then its neighbourhood may be cut off from all others. And when it walks
+again it takes another one from there: of neighbourhoods that have lost each other, each would go on to walk within
+itself, but the random view knows peers of all.
 
 With `heuristic = "random"` there is no walk, and targets come from the random view.
 """
@@ -42,6 +45,7 @@ class Aiming:
         "_options",
         "_questions",
         "_random",
+        "_renews",
         "_sample",
         "_seen",
         "_stage",
@@ -71,22 +75,24 @@ class Aiming:
         self._seen: Mapping[NodeId, Sight] = {}
         self._measured: dict[NodeId, float | None] = {}
         self._stage: Literal["idle", "locating", "choosing"] = "idle"
-        self._suitors: list[tuple[float | None, NodeId]] = []  # the next one last
+        self._suitors: list[tuple[float, NodeId]] = []  # the next one last
+        self._renews = False
 
     def __bool__(self) -> bool:
         return self._stage != "idle"
 
     # -- targets -------------------------------------------------------------------------------------------
 
-    def begin(self, seen: Mapping[NodeId, Sight]) -> list[Effect]:
+    def begin(self, seen: Mapping[NodeId, Sight], now: float) -> list[Effect]:
         """A walk is over."""
         self._seen, options = seen, self._options
+        effects = self._look_far(now)
         if options.heuristic != "nearest":
-            return []
+            return effects
         if options.source == "probes":
-            return self._aim({peer: sight.delay_ms for peer, sight in seen.items()})
+            return effects + self._aim({peer: sight.delay_ms for peer, sight in seen.items()})
         self._stage, self._measured = "locating", {}
-        return self._measure(self._random.sample(list(seen), min(options.targets, len(seen))))
+        return effects + self._measure(self._random.sample(list(seen), min(options.targets, len(seen))))
 
     def begin_at_random(self) -> list[Effect]:
         """Takes targets from the random view."""
@@ -132,32 +138,36 @@ class Aiming:
 
     # -- the distant neighbour -----------------------------------------------------------------------------
 
-    def look_far(self, now: float) -> list[Effect]:
-        """Looks for a distant neighbour, if there is none, among those the last walk has seen or that are sampled."""
-        near = self._links.near
-        if not self._options.has_distant or self._links.distant is not None or not near:
+    def _look_far(self, now: float) -> list[Effect]:
+        """Looks for a distant neighbour among those that a walk has just seen."""
+        if not self._links.needs_distant:
             return []
+        near, random = self._links.near, self._random
         seen = [peer for peer in self._seen if peer not in near]
-        others = seen or [peer for peer in self._sample.names if peer not in near]
-        chosen = self._random.sample(others, min(_FAR_AMONG, len(others)))
-        if seen:
-            self._suitors = [(delay_ms, peer) for delay_ms, peer in sorted((self._guess_ms(p), p) for p in chosen)]
-        else:
-            self._suitors = [(None, peer) for peer in chosen]
+        chosen = random.sample(seen, min(_FAR_AMONG, len(seen)))
+        self._suitors = sorted((self._guess_ms(peer), peer) for peer in chosen)
         return self.court(now)
 
     def court(self, now: float) -> list[Effect]:
-        """Asks the farthest one that was not asked yet to be the distant neighbour."""
-        if not self._suitors or self._links.distant is not None:
+        """Asks the farthest one that was not asked yet to be the distant neighbour; later on, any that is sampled."""
+        if not (self._options.has_distant and (self._links.needs_distant or self._renews)):
             return []
-        delay_ms, peer = self._suitors.pop()
-        if delay_ms is None:
-            return self._questions.ask(peer, Suitor())
-        request = LinkRequest(self._here.place, delay_ms, distant=True)
-        return self._agreeing.ask(peer, request, None, now)
+        if self._suitors:
+            delay_ms, peer = self._suitors.pop()
+            self._renews = False
+            request = LinkRequest(self._here.place, delay_ms, distant=True)
+            return self._agreeing.ask(peer, request, None, now)
+        found = self._sample.sample(1, self._links.delays_ms)
+        return self._questions.ask(found[0], Suitor()) if found and found[0] not in self._questions else []
+
+    def renew(self, now: float) -> list[Effect]:
+        """Looks for another distant neighbour, among all."""
+        self._suitors, self._renews = [], True
+        return self.court(now)
 
     def handle_suitor(self, peer: NodeId, delay_ms: float | None, now: float) -> list[Effect]:
         """One of the random view is measured."""
-        if delay_ms is not None:
-            self._suitors.append((delay_ms, peer))
+        if delay_ms is None:
+            return []
+        self._suitors.append((delay_ms, peer))
         return self.court(now)

@@ -3,10 +3,8 @@
     Started, messages, measurements, timers …        news: neighbours up and down, peers suspected, found, lost
                  │                                                 ▲
                  ▼                                                 │
-    Discovery ───┬─ Placing           where a newcomer belongs ──▶ placed
-                 ├─ Walking           targets of a peer ─────────▶ whom to ask for a place
-                 ├─ Agreeing, Links   who is a neighbour ────────▶ whom to watch
-                 ├─ RandomView        contacts, distant peers
+    Discovery ───┬─ Neighbourhood     neighbours ────────────────▶ whom to watch
+                 ├─ RandomView        names ─────────────────────▶ whom to ask for a place, distant neighbours
                  └─ FailureDetector   lost, strangers ───────────▶ links forget
 
 A peer enters through a contact, which finds its place; then it walks, and its targets find a place for it as well. At
@@ -27,7 +25,7 @@ a place again; about `ttl` measurements for each walk and one for each neighbour
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, ClassVar
 
@@ -49,40 +47,9 @@ from siftcast.overlays.contract import (
     Stimulus,
     TimerFired,
 )
-from siftcast.overlays.discovery.agreeing import Agreeing
-from siftcast.overlays.discovery.aiming import Aiming
-from siftcast.overlays.discovery.entering import Entering
-from siftcast.overlays.discovery.links import Links
-from siftcast.overlays.discovery.messages import (
-    DISCOVERY_MESSAGES,
-    DistanceAnswer,
-    DistanceRequest,
-    LinkAnswer,
-    LinkRequest,
-    Part,
-    Place,
-    Standing,
-    Visited,
-    Walk,
-    coordinate_of,
-    is_delay,
-)
+from siftcast.overlays.discovery.messages import DISCOVERY_MESSAGES, Part
+from siftcast.overlays.discovery.neighbourhood import Neighbourhood
 from siftcast.overlays.discovery.options import DiscoveryOptions
-from siftcast.overlays.discovery.placing import Placed, Placing
-from siftcast.overlays.discovery.questions import (
-    Adoption,
-    Candidate,
-    Errand,
-    Placement,
-    Questions,
-    Reason,
-    Suitor,
-    Upkeep,
-    Visit,
-)
-from siftcast.overlays.discovery.routes import reverse
-from siftcast.overlays.discovery.walking import Walking
-from siftcast.overlays.discovery.whereabouts import Whereabouts
 from siftcast.overlays.membership import detector, random_view
 from siftcast.overlays.membership.detector import FailureDetector, Finding
 from siftcast.overlays.membership.detector_messages import DETECTOR_MESSAGES
@@ -102,50 +69,18 @@ class Discovery:
 
     messages: ClassVar[tuple[type[Message], ...]] = (*DISCOVERY_MESSAGES, *RANDOM_MESSAGES, *DETECTOR_MESSAGES)
 
-    __slots__ = (
-        "_agreeing",
-        "_aiming",
-        "_detector",
-        "_entering",
-        "_here",
-        "_links",
-        "_node",
-        "_options",
-        "_placing",
-        "_questions",
-        "_random",
-        "_sample",
-        "_walking",
-        "_wants_walk",
-        "news",
-    )
+    __slots__ = ("_detector", "_ground", "_links", "_node", "_options", "_random", "_sample", "news")
 
     def __init__(self, node: NodeId, options: DiscoveryOptions) -> None:
         self.news: list[Neighbouring | Finding] = []
         """What changed; the host takes it out."""
         self._node = node
         self._options = options
-        self._random = random = Random(node)
-        self._here = here = Whereabouts(random)
-        self._links = links = Links(node, options.degree)
-        self._questions = questions = Questions()
-        self._sample = sample = RandomView(node, options.sample, random)
-        self._placing = Placing(node, options, links, questions)
-        self._agreeing = agreeing = Agreeing(links, questions, here, options.request_ms)
-        self._walking = Walking(node, options, links=links, questions=questions, here=here, random=random)
-        self._aiming = Aiming(
-            node,
-            options,
-            links=links,
-            questions=questions,
-            agreeing=agreeing,
-            sample=sample,
-            here=here,
-            random=random,
-        )
-        self._entering = Entering(node, links, sample, options.request_ms)
+        self._random = Random(node)
+        self._sample = RandomView(node, options.sample, self._random)
+        self._ground = Neighbourhood(node, options, self._sample, self._random)
+        self._links = self._ground.links
         self._detector = FailureDetector(options.detection, self._find_helpers, self._is_neighbour)
-        self._wants_walk = True
 
     # -- what a host asks --------------------------------------------------------------------------------
 
@@ -157,7 +92,12 @@ class Discovery:
     @property
     def distant(self) -> frozenset[NodeId]:
         """The neighbours that are there against partitions alone."""
-        return frozenset(peer for peer in self._links.far if peer not in self._links.near)
+        return self._links.distant_only
+
+    @property
+    def coordinate(self) -> Coordinate:
+        """Where the node is, as far as measurements have shown."""
+        return self._ground.here.coordinate
 
     @property
     def spare(self) -> tuple[NodeId, ...]:
@@ -177,13 +117,7 @@ class Discovery:
     @property
     def is_settled(self) -> bool:
         """Whether the node has its place, no walk is out, and nobody still has to answer it."""
-        waits = self._placing or self._agreeing or self._questions or self._walking.is_open or self._aiming
-        return not waits and self._entering.is_settled and self._detector.is_settled
-
-    @property
-    def coordinate(self) -> Coordinate:
-        """Where the node is, as far as measurements have shown."""
-        return self._here.coordinate
+        return self._ground.is_settled and self._detector.is_settled
 
     def delay_ms(self, peer: NodeId) -> float | None:
         """How far a neighbour is."""
@@ -207,16 +141,7 @@ class Discovery:
 
     def facts(self) -> Mapping[str, Any]:
         """What discovery has cost and found, for `Protocol.state`."""
-        return {
-            "distant": tuple(sorted(self.distant)),
-            "routes": sum(near.route is not None for near in self._links.near.values()),
-            "inferences": self._placing.inferences,
-            "measurements": self._questions.measured,
-            "placings": self._placing.steps,
-            "steps": self._walking.steps,
-            "rejoins": self._entering.rejoins,
-            "coordinate": self._here.place,
-        }
+        return self._ground.facts()
 
     # -- what a host hands in ----------------------------------------------------------------------------
 
@@ -228,7 +153,7 @@ class Discovery:
             case TimerFired(name):
                 return name.startswith(_ALL_TIMERS)
             case DelayMeasured(peer):
-                return peer in self._questions
+                return peer in self._ground.questions
         kinds = Started | ContactsFound | PeerFound | PeerLost | PeerGone | RouteInferred
         return isinstance(stimulus, kinds)
 
@@ -240,25 +165,17 @@ class Discovery:
             case TimerFired(name):
                 effects = self._handle_timer(name, now)
             case DelayMeasured(peer, delay_ms):
-                effects = []
-                for reason in self._questions.answer(peer, delay_ms, now):
-                    effects += self._answer(peer, reason, delay_ms, now)
+                effects = self._ground.handle_delay(peer, delay_ms, now)
             case RouteInferred():
-                self._here.learn(stimulus)
-                effects = self._placing.handle_route(stimulus, now)
+                effects = self._ground.handle_route(stimulus, now)
             case PeerLost(peer):
-                self._sample.forget(peer)
-                self._agreeing.forget(peer)
-                effects = self._links.lose(peer)
+                effects = self._ground.lose(peer, now)
             case PeerFound(peer):
-                effects = self._find(peer, now)
+                effects = self._ground.find(peer, now)
             case PeerGone(peer):
-                self._entering.forget(peer)
-                self._sample.forget(peer)
-                self._agreeing.forget(peer)
-                effects = self._links.forget(peer)
+                effects = self._ground.forget(peer, now)
             case ContactsFound(nodes):
-                self._entering.add(nodes)
+                self._ground.add_contacts(nodes)
                 effects = []
             case Started(contacts=contacts, nonce=nonce):
                 effects = self._start(contacts, nonce, now)
@@ -271,10 +188,12 @@ class Discovery:
         self._detector.hear(sender, now)
         kind = type(message)
         if kind in _OWN:
-            return self._pass_on(_HANDLERS[kind](self, sender, message, now), now)
-        if kind in _RANDOM:
-            return self._sample.handle_message(sender, message)
-        return self._pass_on(self._detector.handle_message(sender, message, now), now)
+            effects = self._ground.handle_message(sender, message, now)
+        elif kind in _RANDOM:
+            effects = self._sample.handle_message(sender, message)
+        else:
+            effects = self._detector.handle_message(sender, message, now)
+        return self._pass_on(effects, now)
 
     def hear(self, sender: NodeId, now: float) -> None:
         """The host received a message of its own."""
@@ -286,11 +205,9 @@ class Discovery:
 
     def handle_leaving(self, now: float) -> list[Effect]:
         """Says goodbye; the host leaves when it is ready itself."""
-        self._entering.give_up()
-        effects = self._links.leave()
-        return effects + self._tell_detector(now)
+        return self._ground.leave() + self._tell_detector(now)
 
-    # -- coming and going --------------------------------------------------------------------------------
+    # -- between the parts -------------------------------------------------------------------------------
 
     def _start(self, contacts: Iterable[NodeId], nonce: int, now: float) -> list[Effect]:
         random, options = self._random, self._options
@@ -298,172 +215,30 @@ class Discovery:
         return [
             SetTimer(_WALK, random.random() * options.walk_ms),
             SetTimer(_TICK, (0.5 + random.random()) * options.request_ms / 2),
-            *self._sample.handle_started(self._entering.start(contacts)),
+            *self._sample.handle_started(self._ground.start(contacts)),
             *self._detector.handle_started(random.random(), now),
         ]
-
-    def _find(self, peer: NodeId, now: float) -> list[Effect]:
-        """A peer can be reached: one that was a neighbour is asked to be one again."""
-        former = self._links.former.get(peer)
-        if former is None or peer in self._agreeing:
-            self._entering.found(peer)
-            return []
-        self._sample.add(peer)
-        back = None if former.route is None else reverse(former.route)
-        request = LinkRequest(self._here.place, former.delay_ms, back, urgent=True)
-        return self._agreeing.ask(peer, request, former.route, now)
-
-    def _offer(self, placed: Placed, now: float) -> list[Effect]:
-        """A newcomer has its place here, if there is room."""
-        request, newcomer = placed.request, placed.request.newcomer
-        place = self._here.place
-        is_known = newcomer in self._links.near
-        if not (is_known or request.urgent or self._links.has_room(placed.delay_ms)):
-            if not request.entering:
-                return []
-            return [SendMessage(LinkAnswer(place, False, self._links.names(newcomer)), (newcomer,))]
-        offer = LinkRequest(
-            place,
-            placed.delay_ms,
-            None if placed.route is None else reverse(placed.route),
-            placed.adopted,
-            urgent=request.urgent,
-            entering=request.entering,
-        )
-        return self._agreeing.ask(newcomer, offer, placed.route, now)
-
-    def _on_place(self, sender: NodeId, message: Place, now: float) -> list[Effect]:
-        self._sample.add(message.newcomer)
-        if message.delay_ms is not None and not is_delay(message.delay_ms):
-            return []
-        return self._placing.begin(message, now)
-
-    def _on_request(self, sender: NodeId, message: LinkRequest, now: float) -> list[Effect]:
-        self._entering.has_entered |= message.entering
-        self._here.locate(message.place, message.delay_ms)
-        return self._agreeing.handle_request(sender, message)
-
-    def _on_answer(self, sender: NodeId, message: LinkAnswer, now: float) -> list[Effect]:
-        effects, request = self._agreeing.handle_answer(sender, message)
-        for name in message.peers:
-            self._sample.add(name)
-        if request is None:
-            if not message.accepted:
-                self._entering.refused()
-        elif request.distant and not message.accepted:
-            effects += self._aiming.court(now)
-        return effects
-
-    def _on_part(self, sender: NodeId, message: Part, now: float) -> list[Effect]:
-        for name in message.peers:
-            self._sample.add(name)
-        if message.leaving:
-            self._sample.forget(sender)
-        return self._links.drop(sender)
-
-    # -- walks -------------------------------------------------------------------------------------------
-
-    def _walk(self, now: float) -> list[Effect]:
-        """Looks for targets, if it is time."""
-        if not (self._wants_walk and self._entering.has_entered and self._links.near):
-            return []
-        self._wants_walk = False
-        if self._options.heuristic == "random":
-            return self._aiming.begin_at_random()
-        return self._walking.begin(now)
-
-    def _on_walk(self, sender: NodeId, message: Walk, now: float) -> list[Effect]:
-        return self._walking.handle_walk(message, now)
-
-    def _on_visited(self, sender: NodeId, message: Visited, now: float) -> list[Effect]:
-        if message.delay_ms is not None and not is_delay(message.delay_ms):
-            return []
-        self._here.locate(message.place, message.delay_ms)
-        self._walking.handle_visited(sender, message, coordinate_of(message.place), now)
-        return []
-
-    # -- measuring -----------------------------------------------------------------------------------------
-
-    def _answer(self, peer: NodeId, reason: Reason, delay_ms: float | None, now: float) -> list[Effect]:
-        """A measurement was made for some reason."""
-        match reason:
-            case Visit(walk):
-                self._here.locate(walk.place, delay_ms)
-                return self._walking.measured(reason, delay_ms)
-            case Placement():
-                return self._placing.handle_delay(peer, delay_ms, now)
-            case Errand(asker):
-                return [SendMessage(DistanceAnswer(peer, delay_ms), (asker,))]
-            case Adoption():
-                return self._agreeing.adopt(peer, reason, delay_ms, now)
-            case Suitor():
-                return self._aiming.handle_suitor(peer, delay_ms, now)
-            case Candidate():
-                return self._aiming.handle_candidate(peer, delay_ms)
-            case Upkeep():
-                if delay_ms is not None:
-                    self._links.measured(peer, delay_ms)
-        return []
-
-    def _on_distance_request(self, sender: NodeId, message: DistanceRequest, now: float) -> list[Effect]:
-        subject = message.subject
-        if subject == self._node:
-            return []
-        known_ms = self._questions.known_ms(subject, now)
-        if known_ms is None and subject in self._links:
-            known_ms = self._links.delays_ms[subject]
-        if known_ms is not None:
-            return [SendMessage(DistanceAnswer(subject, known_ms), (sender,))]
-        return self._questions.ask(subject, Errand(sender))
-
-    def _on_distance_answer(self, sender: NodeId, message: DistanceAnswer, now: float) -> list[Effect]:
-        delay_ms = message.delay_ms if is_delay(message.delay_ms) else None
-        return self._placing.handle_distance(sender, message.subject, delay_ms, now)
-
-    def _on_standing(self, sender: NodeId, message: Standing, now: float) -> list[Effect]:
-        self._here.locate(message.place, self._links.delays_ms.get(sender))
-        return []
-
-    # -- time passes ---------------------------------------------------------------------------------------
 
     def _handle_timer(self, name: str, now: float) -> list[Effect]:
         if name.startswith(detector.TIMERS):
             return self._detector.handle_timer(name, now)
-        if name.startswith(random_view.TIMERS):
-            return self._sample.handle_timer(name)
-        options = self._options
         if name == _TICK:
-            self._agreeing.expire(now)
-            self._entering.expire(now)
-            return [SetTimer(_TICK, options.request_ms / 2), *self._placing.expire(now)]
-        effects: list[Effect] = [SetTimer(_WALK, options.walk_ms), *self._links.tidy()]
-        neighbours = tuple(self._links.delays_ms)
-        for peer in neighbours:
-            effects += self._questions.ask(peer, Upkeep())
-        if neighbours:
-            effects.append(SendMessage(Standing(self._here.place), neighbours))
-        self._wants_walk |= self._random.random() < options.walking_share
-        return effects + self._aiming.look_far(now)
-
-    # -- between the parts ---------------------------------------------------------------------------------
+            return [SetTimer(_TICK, self._options.request_ms / 2), *self._ground.tick(now)]
+        if name == _WALK:
+            return [SetTimer(_WALK, self._options.walk_ms), *self._ground.look_after(now)]
+        effects = self._sample.handle_timer(name)
+        peers = [peer for effect in effects if isinstance(effect, SendMessage) for peer in effect.destinations]
+        for peer in peers:
+            effects += self._ground.exchange(peer, now)
+        return effects
 
     def _pass_on(self, effects: list[Effect], now: float) -> list[Effect]:
         """Has each part know what the others found out, until nothing is new."""
         while True:
             effects += self._tell_detector(now)
             effects += self._take_findings(now)
-            placed, self._placing.placed = self._placing.placed, []
-            for each in placed:
-                effects += self._offer(each, now)
-            chosen, self._walking.chosen = self._walking.chosen, []
-            for request in chosen:
-                effects += self._placing.begin(request, now)
-            if self._walking.is_over(now):
-                effects += self._aiming.begin(self._walking.seen)
-                effects += self._aiming.look_far(now)
-            effects += self._entering.seek(self._here.place, now)
-            effects += self._walk(now)
-            if not (self._placing.placed or self._walking.chosen or self._links.news or self._detector.news):
+            effects += self._ground.settle(now)
+            if not (self._links.news or self._detector.news):
                 return effects
 
     def _tell_detector(self, now: float) -> list[Effect]:
@@ -477,8 +252,6 @@ class Discovery:
                 self._sample.add(peer)
             else:
                 effects += self._detector.unwatch(peer)
-        if changes and not self._links.near:
-            self._wants_walk = True
         return effects
 
     def _take_findings(self, now: float) -> list[Effect]:
@@ -487,17 +260,16 @@ class Discovery:
         findings, self._detector.news = self._detector.news, []
         for state, peer in findings:
             if state == "stranger":
-                effects += self._links.drop(peer)
+                effects += self._ground.drop(peer)
                 continue
             self.news.append(Finding(state, peer))
             effects.append(Report(state, {"peer": peer}))
             if state == "lost":
-                self._sample.forget(peer)
-                effects += self._links.lose(peer)
+                effects += self._ground.lose(peer, now)
         return effects
 
     def _is_neighbour(self, peer: NodeId) -> bool:
-        return peer in self._links or peer in self._agreeing
+        return peer in self._links or peer in self._ground.agreeing
 
     def _find_helpers(self, count: int, peer: NodeId) -> list[NodeId]:
         """Helpers of a probe: any that are sampled, and if they are too few, neighbours."""
@@ -507,14 +279,3 @@ class Discovery:
 
 
 _KINDS = frozenset(Discovery.messages)
-_HANDLERS: dict[type[Message], Callable[[Discovery, NodeId, Any, float], list[Effect]]] = {
-    Place: Discovery._on_place,
-    LinkRequest: Discovery._on_request,
-    LinkAnswer: Discovery._on_answer,
-    Part: Discovery._on_part,
-    Walk: Discovery._on_walk,
-    Visited: Discovery._on_visited,
-    DistanceRequest: Discovery._on_distance_request,
-    DistanceAnswer: Discovery._on_distance_answer,
-    Standing: Discovery._on_standing,
-}

@@ -24,6 +24,7 @@ class Entering:
         "_node",
         "_request_ms",
         "_sample",
+        "_through",
         "_tried",
         "_until_ms",
         "has_entered",
@@ -41,6 +42,7 @@ class Entering:
         self._request_ms = request_ms
         self._contacts: tuple[NodeId, ...] = ()
         self._tried: set[NodeId] = set()
+        self._through: NodeId | None = None
         self._until_ms: float | None = None
 
     @property
@@ -68,6 +70,15 @@ class Entering:
         """A contact does not come back."""
         self._contacts = tuple(each for each in self._contacts if each != peer)
         self.has_entered |= not self._contacts
+
+    def enter(self, peer: NodeId) -> None:
+        """A peer has offered it a place, on behalf of a contact or as one."""
+        self.has_entered, self._through = True, peer
+
+    def deny(self, peer: NodeId) -> None:
+        """A peer says that it is no neighbour: if it has come in through that one, it has not come in."""
+        if peer == self._through and self._contacts:
+            self.has_entered, self._through = False, None
 
     def refused(self) -> None:
         """Who was asked has no room."""

@@ -39,7 +39,7 @@ class Near:
 class Links:
     """Neighbours of one peer."""
 
-    __slots__ = ("_degree", "_node", "distant", "far", "former", "near", "news")
+    __slots__ = ("_chosen_by", "_degree", "_node", "distant", "far", "former", "near", "news")
 
     def __init__(self, node: NodeId, degree: int) -> None:
         self.near: dict[NodeId, Near] = {}
@@ -53,12 +53,23 @@ class Links:
         """What changed; the host takes it out."""
         self._node = node
         self._degree = degree
+        self._chosen_by: set[NodeId] = set()  # those whose distant neighbour this peer is
 
     def __contains__(self, peer: object) -> bool:
         return peer in self.near or peer in self.far
 
     def __bool__(self) -> bool:
         return bool(self.near) or bool(self.far)
+
+    @property
+    def needs_distant(self) -> bool:
+        """Whether there is no neighbour that is there against partitions alone; one that is near as well is not."""
+        return bool(self.near) and (self.distant is None or self.distant in self.near)
+
+    @property
+    def distant_only(self) -> frozenset[NodeId]:
+        """Neighbours that are not near as well."""
+        return frozenset(peer for peer in self.far if peer not in self.near)
 
     @property
     def delays_ms(self) -> Mapping[NodeId, float]:
@@ -96,14 +107,22 @@ class Links:
         return effects
 
     def add_far(self, peer: NodeId, delay_ms: float, *, chosen: bool) -> list[Effect]:
-        """Makes a peer a distant neighbour."""
+        """Makes a peer a distant neighbour; one that this peer had chosen before is let go."""
         if peer == self._node:
             return []
         effects = self._come(peer)
         self.far[peer] = delay_ms
-        if chosen:
-            self.distant = peer
-        return effects
+        if not chosen:
+            self._chosen_by.add(peer)
+            return effects
+        before, self.distant = self.distant, peer
+        if before is None or before == peer or before in self._chosen_by:
+            return effects
+        del self.far[before]
+        if before in self.near:
+            return effects
+        self.news.append(Neighbouring("down", before))
+        return [*effects, SendMessage(Part(self.names(before)), (before,)), Unwatch(before)]
 
     def measured(self, peer: NodeId, delay_ms: float) -> None:
         """A neighbour was measured."""
@@ -183,6 +202,7 @@ class Links:
             return False
         self.near.pop(peer, None)
         self.far.pop(peer, None)
+        self._chosen_by.discard(peer)
         if self.distant == peer:
             self.distant = None
         self.news.append(Neighbouring("down", peer))

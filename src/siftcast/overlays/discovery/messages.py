@@ -17,6 +17,8 @@ Where = tuple[float, float, float, float]
 """A coordinate in a message: x, y, height, error."""
 Adopted = tuple[NodeId, Route | None]
 """A peer that is to be taken over, and the route to it."""
+Beat = tuple[NodeId, int]
+"""A peer, and how often it has beaten."""
 _LOST_IN_SPACE = Coordinate()
 
 
@@ -157,6 +159,48 @@ class Standing(DiscoveryMessage, frozen=True, gc=False):
     place: Where
 
 
+class Census(DiscoveryMessage, frozen=True, gc=False):
+    """The peers of the smallest numbers that the sender knows; `asks` for those of the receiver."""
+
+    beats: tuple[Beat, ...]
+    asks: bool = False
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return tuple(node for node, _ in self.beats)
+
+
+class TreePlace(DiscoveryMessage, frozen=True, gc=False):
+    """Find the place of a newcomer in the tree of a landmark; its route from there, unless that is to be inferred."""
+
+    root: NodeId
+    newcomer: NodeId
+    route: Route | None = None
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return (self.newcomer,)
+
+
+class TreeParent(DiscoveryMessage, frozen=True, gc=False):
+    """The sender is the receiver's parent in the tree of a landmark, and `adopted` are its children there."""
+
+    root: NodeId
+    route: Route
+    adopted: tuple[Adopted, ...] = ()
+
+    @property
+    def introduces(self) -> tuple[NodeId, ...]:
+        return tuple(node for node, _ in self.adopted)
+
+
+class TreeLeave(DiscoveryMessage, frozen=True, gc=False):
+    """The sender is no child of the receiver in the tree of a landmark any more."""
+
+    root: NodeId
+
+
+TREE_MESSAGES: tuple[type[DiscoveryMessage], ...] = (TreePlace, TreeParent, TreeLeave)
 DISCOVERY_MESSAGES: tuple[type[DiscoveryMessage], ...] = (
     Place,
     LinkRequest,
@@ -167,4 +211,6 @@ DISCOVERY_MESSAGES: tuple[type[DiscoveryMessage], ...] = (
     DistanceRequest,
     DistanceAnswer,
     Standing,
+    Census,
+    *TREE_MESSAGES,
 )

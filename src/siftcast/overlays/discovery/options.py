@@ -8,9 +8,10 @@ from typing import Literal, get_args
 from siftcast.overlays.membership.detector import DetectorOptions
 from siftcast.overlays.membership.random_view import RandomViewOptions
 
-Heuristic = Literal["nearest", "best", "worst", "link", "random"]
+Heuristic = Literal["nearest", "best", "worst", "link", "random", "landmarks"]
 """Which peers become targets: the nearest of those that a walk visits; those nearer to the walker than to any of their
-neighbours (DBest), than to the farthest of them (DWorst), or than the way of the walk (MLink); any (TarRand)."""
+neighbours (DBest), than to the farthest of them (DWorst), or than the way of the walk (MLink); any (TarRand); or the
+same for all, `landmarks`, without a walk."""
 Routes = Literal["auto", "traceroute", "triangle", "none"]
 """What decides who lies on the way to whom: routes, and delays where there are none; routes alone; delays alone;
 nothing, which makes every target a neighbour (DOnly)."""
@@ -22,10 +23,12 @@ Source = Literal["probes", "coordinates"]
 class DiscoveryOptions:
     """How neighbours are found, and how many.
 
-    `degree` is the most neighbours beside distant ones, 0 for no limit; `targets`, to how many peers a walk finds out
-    the route (k_L); `ttl`, how many peers each branch of a walk visits; `selectivity`, to which share of its neighbours
-    a peer passes a walk on (σ). `slack` is how much longer than the direct way one over a peer may be that counts as on
-    the way (ε). Every `walk_ms` a peer measures its neighbours, and with a chance of `walking_share` it walks again.
+    `degree` is the most neighbours beside distant ones, 0 for no limit, which there never is with landmarks; `targets`,
+    to how many peers a walk finds out the route, or how many landmarks there are (k_L); `ttl`, how many peers each
+    branch of a walk visits; `selectivity`, to which share of its neighbours a peer passes a walk on (σ). `slack` is how
+    much longer than the direct way one over a peer may be that counts as on the way (ε). Every `walk_ms` a peer
+    measures its neighbours, and with a chance of `walking_share` it walks again. `request_ms` is how long it waits for
+    answers.
     """
 
     heuristic: Heuristic = "nearest"

@@ -58,11 +58,16 @@ class Suitor:
 
 
 @dataclass(frozen=True, slots=True)
+class Edge:
+    """A parent or child in a landmark tree is to be a neighbour."""
+
+
+@dataclass(frozen=True, slots=True)
 class Upkeep:
     """A neighbour is measured now and then."""
 
 
-Reason = Visit | Errand | Placement | Adoption | Candidate | Suitor | Upkeep
+Reason = Visit | Errand | Placement | Adoption | Candidate | Suitor | Edge | Upkeep
 
 
 class Questions:

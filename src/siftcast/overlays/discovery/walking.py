@@ -75,6 +75,7 @@ class Walking:
         self.seen: dict[NodeId, Sight] = {}
         """Whom the own walk has visited."""
         self.steps = 0
+        """How often walks of others came by."""
         self._node = node
         self._options = options
         self._links = links
@@ -89,6 +90,11 @@ class Walking:
     def is_open(self) -> bool:
         """Whether the own walk may still visit somebody."""
         return self._until_ms is not None
+
+    @property
+    def begun(self) -> int:
+        """How many own walks there were."""
+        return self._number
 
     # -- the own walk --------------------------------------------------------------------------------------
 
