@@ -55,7 +55,7 @@ def busiest(net):
     ids=str,
 )
 def test_at_rest_events_are_exact_and_ways_to_cores_are_the_shortest_there_are(options):
-    net = CoreNetwork(50, **options).settle()
+    net = CoreNetwork(40, **options).settle()
     check_rest(net)
     net.expect_exact(50)
 

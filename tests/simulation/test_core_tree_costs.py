@@ -1,4 +1,4 @@
-"""What events cost on live core trees, beside the model of the study on the same overlay, the least tree and the best."""
+"""What events cost on live core trees, beside the study's model on the same overlay, the least tree and the best."""
 
 from types import SimpleNamespace
 

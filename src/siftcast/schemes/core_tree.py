@@ -60,9 +60,9 @@ class CoreTreeScheme(Scheme[CoreTreeOptions, Entrances]):
     begins_with_contacts = True
     ticks = True
     examples = (
-        MappingProxyType({"cores": 1, "beat_ms": 400.0}),
-        MappingProxyType({"cores": 3, "beat_ms": 400.0, "neighbours": "random"}),
-        MappingProxyType({"cores": 3, "joined": "all-pairs", "beat_ms": 400.0, "neighbours": "random"}),
+        MappingProxyType({"cores": 1, "beat_ms": 500.0}),
+        MappingProxyType({"cores": 3, "beat_ms": 500.0, "neighbours": "random"}),
+        MappingProxyType({"cores": 3, "joined": "all-pairs", "beat_ms": 500.0, "neighbours": "random"}),
     )
 
     def plan(self, ground: Ground, options: CoreTreeOptions) -> Entrances:

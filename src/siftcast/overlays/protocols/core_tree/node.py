@@ -56,7 +56,7 @@ from siftcast.overlays.protocols.core_tree.messages import (
     Unlink,
 )
 from siftcast.overlays.protocols.core_tree.near import Neighbourhood, Sampled
-from siftcast.overlays.protocols.core_tree.options import ALL_PAIRS, CoreTreeSettings
+from siftcast.overlays.protocols.core_tree.options import ALL_PAIRS, CORES_MAX, CoreTreeSettings
 from siftcast.overlays.protocols.core_tree.passing import Passing
 from siftcast.overlays.protocols.core_tree.relays import Relays
 from siftcast.overlays.protocols.core_tree.spanning import Spanning
@@ -70,6 +70,7 @@ _ALIVE_BEATS = 6
 _BALLOT_BEATS = 4
 _SOUGHT_BEATS = 3
 _HEARD_MAX = 1_024
+_ROUND_MAX = 2**62
 
 
 class CoreTree(Protocol):
@@ -125,7 +126,7 @@ class CoreTree(Protocol):
                 return self._passing.receive_parcel(message, self._delay_ms(sender), now)  # type: ignore[arg-type]
             if kind in _OWN:
                 self._near.hear(sender, now)
-                return self._settle(self._receive(sender, message))
+                return self._receive(sender, message)
         match stimulus:
             case PublishRequested(event):
                 return self._passing.publish(event, now)
@@ -142,7 +143,7 @@ class CoreTree(Protocol):
             case Started():
                 return self._start(stimulus)
             case _ if self._near.concerns(stimulus):
-                return self._settle(self._near.handle(stimulus, now))
+                return self._settle(self._near.handle(stimulus, now), regroups=True)
         return NOTHING
 
     def _start(self, started: Started) -> Effects:
@@ -152,7 +153,7 @@ class CoreTree(Protocol):
         self._spanning.round = self._relays.round = self._next_number()
         effects = self._near.handle(started, self._now)
         effects.append(SetTimer(_BEAT, self._random.random() * self._settings.beat_ms))
-        return self._settle(effects)
+        return self._settle(effects, regroups=True)
 
     def _leave(self) -> Effects:
         effects: list[Effect] = []
@@ -161,20 +162,21 @@ class CoreTree(Protocol):
         self._left = True
         return [*effects, *self._near.handle_leaving(self._now), Leave()]
 
-    def _receive(self, sender: NodeId, message: Message) -> list[Effect]:
-        is_neighbour = sender in self._near.neighbours
+    def _receive(self, sender: NodeId, message: Message) -> Effects:
         match message:
             case Beat():
-                return self._hear(sender, message)
+                return self._settle(self._hear(sender, message))
             case Ballot():
                 self._votes.take(sender, message)
-            case Seek(target, round):
-                return self._seek(target, round)
+            case Seek(target, round) if round < _ROUND_MAX:
+                effects = self._seek(target, round)
+                return effects + self._tell(says_all=False)
             case TreeNews():
-                return self._trees.hear(sender, message, is_neighbour=is_neighbour)
+                is_neighbour = sender in self._weights.weights
+                return self._arrange(self._trees.hear(sender, message, is_neighbour=is_neighbour))
             case Unlink():
-                return self._trees.hear_unlink(sender, message)
-        return []
+                return self._arrange(self._trees.hear_unlink(sender, message))
+        return NOTHING
 
     # -- beats -----------------------------------------------------------------------------------------------
 
@@ -214,7 +216,7 @@ class CoreTree(Protocol):
             self._votes.lead(self._standing, self._now)
         else:
             self._votes.rest()
-        effects = self._settle([SetTimer(_BEAT, self._settings.beat_ms)], says_all=True)
+        effects = self._settle([SetTimer(_BEAT, self._settings.beat_ms)], regroups=True, says_all=True)
         return [*effects, *self._vote()]
 
     def _vote(self) -> list[Effect]:
@@ -235,16 +237,21 @@ class CoreTree(Protocol):
 
     # -- the end of a turn -----------------------------------------------------------------------------------
 
-    def _settle(self, effects: list[Effect], *, says_all: bool = False) -> Effects:
+    def _settle(self, effects: list[Effect], *, regroups: bool = False, says_all: bool = False) -> Effects:
         """Decides what follows from all that is known, does it, and tells the neighbours."""
-        effects = list(effects) + self._regroup()
+        if regroups:
+            effects = effects + self._regroup()
         alive_ms = self._now - _ALIVE_BEATS * self._settings.beat_ms
         links = self._weights.weights
         self._spanning.choose(links, alive_ms)
         self._follow()
         self._relays.cores = self._votes.choice.cores
         self._relays.choose(links, alive_ms)
-        effects += self._trees.settle(self._position)
+        return self._arrange(effects, says_all=says_all)
+
+    def _arrange(self, effects: list[Effect], *, says_all: bool = False) -> Effects:
+        """Acts on where the peer belongs."""
+        effects = effects + self._trees.settle(self._position)
         effects += self._ask_for_ways()
         effects += self._passing.make_up(self._now)
         return effects + self._tell(says_all=says_all)
@@ -297,7 +304,8 @@ class CoreTree(Protocol):
         """A new round of a core is asked for: begins one, or asks those who may know the way."""
         if target == self._node:
             if round > self._relays.round:
-                self._relays.round = self._spanning.round = max(self._next_number(), round)
+                self._number = max(self._number, round)
+                self._relays.round = self._spanning.round = self._next_number()
                 self._said = ()
             return []
         if self._sought.get(target, -1) >= self._beats:
@@ -311,28 +319,22 @@ class CoreTree(Protocol):
 
     def _tell(self, *, says_all: bool) -> list[Effect]:
         """A beat to all neighbours if anything but rounds has changed, or to those who had none yet."""
-        neighbours = sorted(self._weights.weights)
+        neighbours = self._weights.weights
         leader, reaches = self._spanning.reach, self._relays.reaches
-        links = {
-            peer: tuple(
-                (branch.network, link.number)
-                for branch in self._trees.branches
-                if (link := branch.links.get(peer)) is not None and link.upward
-            )
-            for peer in neighbours
-        }
         sought = tuple(each.round for each in reaches if each.target in self._sought)
         said = (_without_round(leader), self._votes.choice, self._relays.relay, *map(_without_round, reaches), sought)
-        to = neighbours
+        to = sorted(neighbours)
         if not says_all and said == self._said:
-            to = [peer for peer in neighbours if peer not in self._told]
+            to = [peer for peer in to if peer not in self._told]
+            if not to:
+                return []
         self._said = said
         self._told.update(to)
         matched = self._passing.matched.to_bytes() if self._settings.compares_interests else b""
         number = self._next_number() if to else 0
         groups: dict[tuple[tuple[int, int], ...], list[NodeId]] = {}
         for peer in to:
-            groups.setdefault(links[peer], []).append(peer)
+            groups.setdefault(self._trees.held(peer), []).append(peer)
         choice, relay = self._votes.choice, self._relays.relay
         return [
             SendMessage(Beat(number, leader, choice, relay, reaches, held, matched), peers)
@@ -404,5 +406,11 @@ def _without_round(reach: Reach) -> tuple[NodeId, float, NodeId]:
 def _is_sound(beat: Beat) -> bool:
     """Whether its numbers can be what they stand for."""
     choice: Choice = beat.choice
-    numbers = [choice.delay_ms, choice.weight, *(reach.weight for reach in (beat.leader, *beat.reaches))]
-    return bool(choice.cores) and all(isfinite(each) and each >= 0 for each in numbers)
+    reaches = (beat.leader, *beat.reaches)
+    numbers = (choice.delay_ms, choice.weight, *(reach.weight for reach in reaches))
+    is_short = 0 < len(choice.cores) <= CORES_MAX and len(beat.reaches) <= CORES_MAX
+    return (
+        is_short
+        and all(isfinite(each) and each >= 0 for each in numbers)
+        and all(0 <= reach.round < _ROUND_MAX for reach in reaches)
+    )

@@ -8,6 +8,7 @@ from siftcast.space.core_scores import STRATEGIES
 
 CHOOSABLE = tuple(each for each in STRATEGIES if each != "Rand")
 ONE_TREE, ALL_PAIRS = "one-tree", "all-pairs"
+CORES_MAX = 256
 _TIMES = ("rebuild_ms", "beat_ms", "linger_ms")
 
 
@@ -31,8 +32,8 @@ class CoreTreeSettings:
     """How long events are kept for those that come to a tree."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.cores <= 256:
-            raise ValueError(f"cores are 1 to 256, not {self.cores}")
+        if not 1 <= self.cores <= CORES_MAX:
+            raise ValueError(f"cores are 1 to {CORES_MAX}, not {self.cores}")
         if self.strategy not in CHOOSABLE:
             raise ValueError(f"strategy is one of {', '.join(CHOOSABLE)}, not {self.strategy!r}")
         if self.joined not in (ONE_TREE, ALL_PAIRS):

@@ -77,6 +77,14 @@ class Trees:
             effects += branch.carry(branch.router.detach(ACROSS), moved=False)
         return effects
 
+    def held(self, peer: NodeId) -> tuple[tuple[int, int], ...]:
+        """The links to a neighbour that this peer holds as its child, by tree and number."""
+        return tuple(
+            (branch.network, link.number)
+            for branch in self.branches
+            if (link := branch.links.get(peer)) is not None and link.upward
+        )
+
     # -- what is wanted ----------------------------------------------------------------------------------------
 
     def subscribe(self, entries: Iterable[Entry]) -> list[Effect]:
