@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
+from typing import Protocol as Interface
 
 from siftcast.overlays.contract import (
     DelayMeasured,
@@ -27,7 +28,7 @@ _TIMER = "near/measure"
 _REMEMBERED = 3
 
 
-class Neighbourhood(Protocol):
+class Neighbourhood(Interface):
     """An overlay of neighbours with delays. As every part, it is handed what `concerns` it and returns effects."""
 
     news: list[Neighbouring | Finding]
