@@ -145,14 +145,15 @@ def test_with_coordinates_fewer_are_measured_for_about_the_same_delays():
     assert predicted.quality().rdp < 1.05 * probed.quality().rdp
 
 
-def test_routers_without_a_name_cost_less_if_their_position_tells_them_apart():
-    world = World.draw("waxman", 60, 1, routers=180)
+def test_routers_without_a_name_still_tell_who_lies_before_whom_by_their_position():
+    """Taken for other ones each time, nobody lies before anybody behind them, and all become neighbours."""
+    world = World.draw("waxman", 50, 1, routers=150)
     silent = np.flatnonzero(generator().random(world.network.routers) < 1 / 3).tolist()
     merged, apart = (
-        settled(degree=8, walk_ms=60_000.0, world=world, anonymous=silent, invents_names=invents)
+        settled(50, degree=0, walk_ms=60_000.0, world=world, anonymous=silent, invents_names=invents)
         for invents in (False, True)
     )
-    assert merged.quality().rdp < 0.95 * apart.quality().rdp
+    assert len(merged.links()) < 0.8 * len(apart.links())
 
 
 def test_the_overlay_follows_when_the_ground_moves():
