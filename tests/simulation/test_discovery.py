@@ -225,5 +225,5 @@ def test_landmark_trees_survive_losses_of_messages():
 def test_512_peers_come_to_the_delays_of_the_study(ground):
     world = World.draw(ground, 512, 1)
     net = GroundNetwork(512, 1, world=world, degree=0, ttl=100, joining_ms=20_000.0, walk_ms=120_000.0)
-    net.run(60_000)
+    net.run(40_000)
     expect_as_the_model(net, ttl=100)
