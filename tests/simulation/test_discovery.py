@@ -11,7 +11,8 @@ from siftcast.experiments.underlay.quality import measure, nearest_links
 from siftcast.experiments.underlay.world import World
 from siftcast.runtimes.sim import Faults
 from siftcast.runtimes.sim.checkers import detection
-from tests.simulation.ground_network import GroundNetwork, generator
+from siftcast.underlay import Underlay
+from tests.simulation.ground_network import SCALE, Delays, GroundNetwork, generator
 from tests.simulation.peer_network import BLIND
 
 TROUBLE = Faults(loss=0.1, jitter_ms=30.0, reorder=True, detect_ms=BLIND)
@@ -144,53 +145,37 @@ def test_with_coordinates_fewer_are_measured_for_about_the_same_delays():
     assert predicted.quality().rdp < 1.05 * probed.quality().rdp
 
 
-def test_routers_without_a_name_cost_less_if_their_position_tells_them_apart():
-    world = World.draw("waxman", 60, 1, routers=180)
+def test_routers_without_a_name_still_tell_who_lies_before_whom_by_their_position():
+    """Taken for other ones each time, nobody lies before anybody behind them, and all become neighbours."""
+    world = World.draw("waxman", 50, 1, routers=150)
     silent = np.flatnonzero(generator().random(world.network.routers) < 1 / 3).tolist()
     merged, apart = (
-        settled(degree=8, walk_ms=60_000.0, world=world, anonymous=silent, invents_names=invents)
+        settled(50, degree=0, walk_ms=60_000.0, world=world, anonymous=silent, invents_names=invents)
         for invents in (False, True)
     )
-    assert merged.quality().rdp < 0.95 * apart.quality().rdp
+    assert len(merged.links()) < 0.8 * len(apart.links())
 
 
 def test_the_overlay_follows_when_the_ground_moves():
     """All delays are those of another network from one moment on."""
-    net = settled(degree=8, walk_ms=2_000.0, walking_share=0.5)
-    net.ground.world = net.world = World.draw("waxman", 60, 99, routers=200)
-    net.ground.delays_ms[:] = net.world.delays_ms * 0.1
+    ground = Delays(World.draw("waxman", 40, 1, routers=120), SCALE)
+    net = settled(40, world=ground.world, network=ground, degree=8, walk_ms=2_000.0, walking_share=0.5)
+    net.world = ground.world = World.draw("waxman", 40, 99, routers=120)
     before = net.quality().rdp
-    net.run(16_000)
+    net.run(12_000)
     assert net.quality().rdp < 0.85 * before
     assert net.quality().cut == 0.0
 
 
 def test_all_at_one_router_hold_together_and_are_no_chain():
-    """As on one machine or in one LAN: every route is empty, and says so for certain."""
-    net = settled(30, world=OneRouter(30), scale=1.0)
+    """As on one machine or in one LAN."""
+    none = np.zeros(0, dtype=np.int64)
+    alone = Underlay.over_routers(1, none, none, np.zeros(0), np.zeros(30, dtype=np.int64), np.full(30, 0.5))
+    net = settled(30, network=alone)
     views = net.run(10)
     expect_whole(views, net)
     assert net.total("routes") > 0
     assert views.sizes("neighbours").mean() > 4
-
-
-class OneRouter:
-    """The world of one machine: all are 1 ms apart, and no router is between them."""
-
-    def __init__(self, peers):
-        self.peers = peers
-        self.delays_ms = np.ones((peers, peers))
-
-    @property
-    def network(self):
-        return self
-
-    @property
-    def routers(self):
-        return 1
-
-    def route(self, source, target):
-        return ()
 
 
 # -- landmarks ------------------------------------------------------------------------------------------------
@@ -240,5 +225,5 @@ def test_landmark_trees_survive_losses_of_messages():
 def test_512_peers_come_to_the_delays_of_the_study(ground):
     world = World.draw(ground, 512, 1)
     net = GroundNetwork(512, 1, world=world, degree=0, ttl=100, joining_ms=20_000.0, walk_ms=120_000.0)
-    net.run(60_000)
+    net.run(40_000)
     expect_as_the_model(net, ttl=100)

@@ -32,8 +32,8 @@ _ROUTES: Mapping[str, Routes] = MappingProxyType(
 class GossipOptions:
     """Neighbours, spare names, names of the random view, and how long a node waits for an event others have.
 
-    With a `ground`, neighbours are those that are near in the physical network, and the other options say how they are
-    found (`overlays.discovery`).
+    With a `ground`, neighbours are those that are near in the physical network, 0 stands for no limit of them, and the
+    other options say how they are found (`overlays.discovery`).
     """
 
     neighbours: int = 5
@@ -51,8 +51,9 @@ class GossipOptions:
     def __post_init__(self) -> None:
         if self.ground != "none" and self.ground not in _ROUTES:
             raise ValueError(f"ground is one of none, {', '.join(_ROUTES)}, not {self.ground!r}")
-        self._random()
-        self._discovery("auto")
+        self.membership()
+        if self.ground == "none":
+            self._discovery("auto")  # what is not read is checked all the same
         self.tree()
 
     def membership(self) -> MembershipOptions | DiscoveryOptions:

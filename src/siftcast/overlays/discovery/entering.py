@@ -1,8 +1,9 @@
 """How a peer comes into the overlay, and back when it has lost all near neighbours: it asks somebody for a place.
 
-At first its contacts are asked, one after the other, until one has taken it in; others may have entered through this
-peer before that, which does not make it part of anything. Later it asks whomever it knows: distant neighbours, who are
-part of the overlay for certain, then the random view. Each is asked once before all are asked again.
+At first its contacts are asked, one after the other, until one has taken it in. Others may have entered through this
+peer before that, which does not make it part of anything, so they are not asked. Later it asks whomever it knows:
+distant neighbours, who are part of the overlay for certain, then the random view. Each is asked once before all are
+asked again, and then not to hand it on: a contact may reach it where those behind the contact do not.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Entering:
 
     __slots__ = (
         "_contacts",
+        "_insists",
         "_links",
         "_node",
         "_request_ms",
@@ -42,13 +44,14 @@ class Entering:
         self._request_ms = request_ms
         self._contacts: tuple[NodeId, ...] = ()
         self._tried: set[NodeId] = set()
+        self._insists = False
         self._through: NodeId | None = None
         self._until_ms: float | None = None
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has entered, and asks nobody."""
-        return self.has_entered and self._until_ms is None
+        """Whether it has entered or others have come to it, and it waits for nobody."""
+        return (self.has_entered and self._until_ms is None) or bool(self._links.near)
 
     def start(self, contacts: Iterable[NodeId]) -> tuple[NodeId, ...]:
         """Begins with the contacts."""
@@ -90,6 +93,7 @@ class Entering:
             self._until_ms = None
             if self._tried.issuperset(self._names()):
                 self._tried.clear()
+                self._insists = True
 
     def give_up(self) -> None:
         """It is leaving."""
@@ -98,7 +102,7 @@ class Entering:
     def seek(self, place: Where, now: float) -> list[Effect]:
         """Asks the next one for a place, if it needs one and waits for nobody."""
         if self.has_entered and self._links.near:
-            self._until_ms = None
+            self._until_ms, self._insists = None, False
             self._tried.clear()
             return []
         if self._until_ms is not None:
@@ -109,11 +113,16 @@ class Entering:
         self._tried.add(untried[0])
         self._until_ms = now + self._request_ms
         self.rejoins += self.has_entered
-        urgent = not self._links.near
-        return [SendMessage(Place(self._node, place, urgent=urgent, entering=not self.has_entered), untried[:1])]
+        request = Place(
+            self._node,
+            place,
+            urgent=not self._links.near,
+            entering=not self.has_entered,
+            stays=self._insists,
+        )
+        return [SendMessage(request, untried[:1])]
 
     def _names(self) -> list[NodeId]:
-        names = [*self._links.far, *self._sample.sample(len(self._sample)), *self._contacts]
         if not self.has_entered:
-            names = [*self._contacts, *names]
-        return list(dict.fromkeys(names))
+            return list(self._contacts)
+        return list(dict.fromkeys((*self._links.far, *self._sample.sample(len(self._sample)), *self._contacts)))

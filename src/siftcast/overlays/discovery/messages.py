@@ -49,7 +49,8 @@ class Place(DiscoveryMessage, frozen=True, gc=False):
 
     The newcomer itself asks first, and whoever finds it to lie beyond a neighbour hands it on there, with the rest of
     the route and the delay as far as they are known. `passed` are those it has come by. One that is `urgent` has no
-    neighbours, and is not sent away; one that is `entering` comes from outside.
+    neighbours, and is not sent away; one that is `entering` comes from outside. Whoever was handed on before and heard
+    of nobody, as those farther on may not reach it, `stays` with the receiver.
     """
 
     newcomer: NodeId
@@ -59,6 +60,7 @@ class Place(DiscoveryMessage, frozen=True, gc=False):
     passed: tuple[NodeId, ...] = ()
     urgent: bool = False
     entering: bool = False
+    stays: bool = False
 
     @property
     def introduces(self) -> tuple[NodeId, ...]:

@@ -163,6 +163,8 @@ class Placing:
     def _before_by_route(self, request: Place, route: Route) -> NodeId | None:
         """Case 1: the neighbour that is farthest on the way to a newcomer."""
         best: tuple[int, NodeId] | None = None
+        if request.stays:
+            return None
         for peer, near in self._links.near.items():
             known = near.route
             if known is None or routes.is_local(known) or peer == request.newcomer or peer in request.passed:
@@ -195,7 +197,7 @@ class Placing:
                     before.append((onward_ms, peer))
             elif triangle.is_before(delay_ms, onward_ms, near.delay_ms, slack):
                 beyond.append((peer, None))
-        if before:
+        if before and not request.stays:
             onward_ms, peer = min(before)
             return self._hand_on(case, peer, delay_ms=onward_ms)
         return self._stay(case, tuple(beyond), delay_ms)

@@ -35,9 +35,9 @@ class Peer:
             AT, self.options, links=self.links, questions=self.questions, here=self.here, random=random
         )
 
-    def place(self, route=None, delay_ms=None, *, passed=(), status="ok"):
+    def place(self, route=None, delay_ms=None, *, status="ok", **kinds):
         """Has the newcomer placed; returns where it is handed on to, or what it takes over."""
-        effects = self.placing.begin(Place(NEW, NOWHERE, passed=passed), 0.0)
+        effects = self.placing.begin(Place(NEW, NOWHERE, **kinds), 0.0)
         while effects:
             (effect,) = effects
             match effect:

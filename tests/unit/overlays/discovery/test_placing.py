@@ -45,6 +45,10 @@ def test_a_newcomer_does_not_come_back_to_whom_it_has_passed():
     assert Peer({1: (5.0, "ab")}).place("abc", 20.0, passed=(1,))[:2] == ("stays", {})
 
 
+def test_whoever_was_handed_on_in_vain_stays():
+    assert Peer({1: (5.0, "ab")}).place("abc", 20.0, stays=True)[:2] == ("stays", {})
+
+
 def test_a_router_without_a_name_is_the_same_if_all_before_it_is():
     """Taken for another one each time, nobody lies before anybody behind a nameless router."""
     peer = Peer({1: (5.0, ("a", None, "c"))})
