@@ -133,6 +133,7 @@ class Peers:
             on_failed=self._not_reached,
             on_successor=self._succeeded,
             log=log,
+            scheme=overlay.scheme,
             random=random,
         )
         self._reception = Reception(
@@ -145,7 +146,7 @@ class Peers:
             on_joined=self._joined,
         )
         self.echoes = Echoes(self._loop, tell)
-        self.ages = Ages(self._node, self.echoes.delays_ms.get, self._want_ages, random)
+        self.ages = Ages(self._node, self.echoes.least_ms.get, self._want_ages, random)
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
