@@ -18,7 +18,7 @@ from siftcast.schemes.core_tree import CoreTreeOptions
 from siftcast.underlay.waxman import Waxman
 
 TABLES = matcher_tables("brute_force")
-QUICK = {"beat_ms": 400.0, "rebuild_ms": 5_000.0, "neighbours": "random"}
+QUICK = {"beat_ms": 400.0, "rebuild_ms": 5_000.0, "ground": "none"}
 
 
 class Delays:

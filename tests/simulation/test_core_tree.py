@@ -50,7 +50,7 @@ def busiest(net):
         pytest.param({"cores": 5, "joined": "all-pairs"}, marks=pytest.mark.full),
         pytest.param({"cores": 3, "strategy": "CNeigh"}, marks=pytest.mark.full),
         pytest.param({"cores": 3, "strategy": "MaxPath"}, marks=pytest.mark.full),
-        pytest.param({"cores": 3, "neighbours": "ground"}, marks=pytest.mark.full),
+        pytest.param({"cores": 3, "ground": "measured"}, marks=pytest.mark.full),
     ],
     ids=str,
 )
@@ -164,7 +164,7 @@ def test_both_sides_of_a_partition_go_on_and_become_one_again(joined):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("options", [{}, {"joined": "all-pairs"}, {"neighbours": "ground"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"joined": "all-pairs"}, {"ground": "measured"}], ids=str)
 def test_losses_and_reordering_leave_trees_that_are_right_when_they_end_and_no_circle_meanwhile(options):
     faults = Faults(loss=0.1, jitter_ms=20.0, reorder=True, detect_ms=50.0)
     net = CoreNetwork(30, faults=faults, refreshes=True, **options)

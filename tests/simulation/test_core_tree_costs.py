@@ -85,7 +85,7 @@ def test_delays_are_those_of_the_model_and_messages_a_few_more(joined, peers, co
 
 @pytest.mark.full
 def test_on_an_overlay_that_was_discovered_it_is_the_same():
-    net = CoreNetwork(64, 6, neighbours="ground", cores=4, beat_ms=500.0).settle(60_000)
+    net = CoreNetwork(64, 6, ground="measured", cores=4, beat_ms=500.0).settle(60_000)
     drawn = Drawn(net)
     delays_ms, sent = measured(net, drawn)
     model = modelled(net, drawn, "one-tree")

@@ -22,7 +22,7 @@ from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.contract import Factory, Scheme
 from siftcast.schemes.ground import Ground
 
-_ROUTES: Mapping[str, Routes] = MappingProxyType(
+GROUNDS: Mapping[str, Routes] = MappingProxyType(
     {"measured": "auto", "routes": "traceroute", "triangle": "triangle", "delays": "none"}
 )
 """What each kind of ground decides by; `none` is no ground at all, and neighbours are drawn at random."""
@@ -49,8 +49,8 @@ class GossipOptions:
     walk_ms: float = 60_000.0
 
     def __post_init__(self) -> None:
-        if self.ground != "none" and self.ground not in _ROUTES:
-            raise ValueError(f"ground is one of none, {', '.join(_ROUTES)}, not {self.ground!r}")
+        if self.ground != "none" and self.ground not in GROUNDS:
+            raise ValueError(f"ground is one of none, {', '.join(GROUNDS)}, not {self.ground!r}")
         self.membership()
         if self.ground == "none":
             self._discovery("auto")  # what is not read is checked all the same
@@ -58,7 +58,7 @@ class GossipOptions:
 
     def membership(self) -> MembershipOptions | DiscoveryOptions:
         """What the membership of each node is made with."""
-        return self._random() if self.ground == "none" else self._discovery(_ROUTES[self.ground])
+        return self._random() if self.ground == "none" else self._discovery(GROUNDS[self.ground])
 
     def _random(self) -> MembershipOptions:
         return MembershipOptions(

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from siftcast.overlays.protocols.core_tree.weights import LinkWeights, Sketch, s
 from siftcast.overlays.tables import matcher_tables
 from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.schemes import SchemeError, scheme
+from siftcast.schemes.ground import Ground
 from siftcast.space.core_scores import best, potentials, select
 from tests.simulation.core_network import CoreNetwork, near_graph, waxman
 
@@ -64,8 +66,8 @@ def test_what_peers_say_survives_the_wire(message):
         {"beta": -1.0},
         {"beat_ms": 0.0},
         {"rebuild_ms": 100.0},
-        {"neighbours": "nobody"},
-        {"degree": 1},
+        {"ground": "nobody"},
+        {"neighbours": 1},
         {"targets": 0},
     ],
     ids=str,
@@ -468,3 +470,14 @@ def test_tables_are_right_once_all_is_said_however_parts_of_the_tree_moved(seed,
                 assert router.wants(neighbour, event) is bool(behind)
             if by_origin:
                 assert router.origins(event) == wanted - {node}
+
+
+# -- the scheme --------------------------------------------------------------------------------------------------
+
+
+def test_options_that_do_nothing_without_a_ground_are_remarked_on():
+    chosen = scheme("core-tree")
+    ground = Ground(np.zeros((2, 2)), np.random.default_rng(1))
+    for kind, expected in (("none", ("targets does nothing without a ground",)), ("delays", ())):
+        options = chosen.configure({"ground": kind, "targets": 3})
+        assert chosen.remarks(ground, options, chosen.plan(ground, options)) == expected
