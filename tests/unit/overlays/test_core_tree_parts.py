@@ -47,7 +47,7 @@ MESSAGES = [
     TreeNews(1, 5, NODE, False, True, Retract(("s",), 1)),
     Unlink(1, 5),
     Passed(0, Event({"a": 1}, id="x"), 3.5, True),
-    CoreParcel((1, NODE), Event({"a": 1}, id="x"), 3.5),
+    CoreParcel((1, NODE), Event({"a": 1}, id="x"), 3.5, 9),
 ]
 
 

@@ -6,6 +6,7 @@ way.py        the way to one target, without circles at any time
 spanning.py   the leader, and the tree that leads to it
 votes.py      core selection
 relays.py     the ways to the cores (Algorithm 8)
+beats.py      what neighbours tell each other
 branch.py     links on one tree, and what is wanted over each
 trees.py      the tree of a cell and that of the cores, joined
 passing.py    events

@@ -124,13 +124,14 @@ class Passed(Message, frozen=True, gc=False):
 
 
 class CoreParcel(Message, frozen=True, gc=False):
-    """An event from core to core, on the shortest way to each."""
+    """An event from core to core, on the shortest way to each; `hops` are the peers that it may still pass."""
 
     control: ClassVar[bool] = False
 
     cores: tuple[NodeId, ...]
     event: Event
     elapsed_ms: float
+    hops: int
     late: bool = False
 
     @property

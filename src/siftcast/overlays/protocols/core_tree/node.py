@@ -32,6 +32,7 @@ from siftcast.overlays.contract import (
     NodeId,
     Protocol,
     PublishRequested,
+    Refuse,
     SendMessage,
     SetTimer,
     Started,
@@ -43,20 +44,19 @@ from siftcast.overlays.contract import (
 from siftcast.overlays.discovery import Discovery
 from siftcast.overlays.membership import Member, Neighbouring
 from siftcast.overlays.messages import Announce, Retract
+from siftcast.overlays.protocols.core_tree.beats import ROUND_MAX, Beats
 from siftcast.overlays.protocols.core_tree.messages import (
     CORE_TREE_MESSAGES,
     Ballot,
     Beat,
-    Choice,
     CoreParcel,
     Passed,
-    Reach,
     Seek,
     TreeNews,
     Unlink,
 )
 from siftcast.overlays.protocols.core_tree.near import Neighbourhood, Sampled
-from siftcast.overlays.protocols.core_tree.options import ALL_PAIRS, CORES_MAX, CoreTreeSettings
+from siftcast.overlays.protocols.core_tree.options import ALL_PAIRS, CoreTreeSettings
 from siftcast.overlays.protocols.core_tree.passing import Passing
 from siftcast.overlays.protocols.core_tree.relays import Relays
 from siftcast.overlays.protocols.core_tree.spanning import Spanning
@@ -69,8 +69,6 @@ _BEAT = "core-tree/beat"
 _ALIVE_BEATS = 6
 _BALLOT_BEATS = 4
 _SOUGHT_BEATS = 3
-_HEARD_MAX = 1_024
-_ROUND_MAX = 2**62
 
 
 class CoreTree(Protocol):
@@ -81,8 +79,8 @@ class CoreTree(Protocol):
     )
 
     __slots__ = (
-        "_ballot", "_beats", "_clock_ms", "_heard", "_left", "_near", "_node", "_now", "_number", "_passing", "_random",
-        "_relays", "_said", "_settings", "_sought", "_spanning", "_told", "_trees", "_turned_ms", "_votes", "_weights",
+        "_ballot", "_beats", "_clock_ms", "_left", "_near", "_node", "_now", "_number", "_passing", "_random",
+        "_relays", "_settings", "_sought", "_spanning", "_trees", "_turned_ms", "_votes", "_weights", "_words",
     )  # fmt: skip
 
     def __init__(self, node: NodeId, tables: TableFactory, settings: CoreTreeSettings, near: Neighbourhood) -> None:
@@ -97,9 +95,7 @@ class CoreTree(Protocol):
         self._relays = Relays(node, prunes=not all_pairs)
         self._trees = Trees(node, tables, self._next_number, by_origin=all_pairs)
         self._passing = Passing(node, self._trees, self._relays.towards, settings.linger_ms, all_pairs=all_pairs)
-        self._heard: dict[NodeId, Beat] = {}
-        self._told: set[NodeId] = set()
-        self._said: tuple[Any, ...] = ()
+        self._words = Beats()
         self._ballot: tuple[NodeId | None, Ballot | None] = None, None
         self._sought: dict[NodeId, int] = {}
         self._left = False
@@ -113,7 +109,7 @@ class CoreTree(Protocol):
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
         if self._left:
-            return NOTHING
+            return [Refuse(stimulus.event.id, "the node leaves")] if type(stimulus) is PublishRequested else NOTHING
         self._now = now
         if type(stimulus) is MessageReceived:
             sender, message = stimulus.sender, stimulus.message
@@ -168,7 +164,7 @@ class CoreTree(Protocol):
                 return self._settle(self._hear(sender, message))
             case Ballot():
                 self._votes.take(sender, message)
-            case Seek(target, round) if round < _ROUND_MAX:
+            case Seek(target, round) if round < ROUND_MAX:
                 effects = self._seek(target, round)
                 return effects + self._tell(says_all=False)
             case TreeNews():
@@ -182,12 +178,8 @@ class CoreTree(Protocol):
 
     def _hear(self, sender: NodeId, beat: Beat) -> list[Effect]:
         """A neighbour says where it stands."""
-        before = self._heard.get(sender)
-        if (before is not None and before.number >= beat.number) or not _is_sound(beat):
+        if not self._words.hear(sender, beat):
             return []
-        if before is None and len(self._heard) >= _HEARD_MAX:
-            return []
-        self._heard[sender] = beat
         self._spanning.hear(sender, beat.leader, self._now)
         self._relays.hear(sender, beat.reaches, self._now)
         effects = [] if sender in self._near.neighbours else self._near.handle_stranger(sender)
@@ -205,12 +197,14 @@ class CoreTree(Protocol):
             self._turned_ms = self._now
             if self._settings.compares_interests:
                 self._weights.compare(
-                    self._passing.matched.to_bytes(), {peer: beat.matched for peer, beat in self._heard.items()}
+                    self._passing.matched.to_bytes(), {peer: beat.matched for peer, beat in self._words.heard.items()}
                 )
             self._passing.matched.turn()
         self._sought = {core: beat for core, beat in self._sought.items() if beat + _SOUGHT_BEATS >= self._beats}
         for branch in self._trees.branches:
             branch.try_again()
+        for peer in self._words.strangers(self._near.neighbours):
+            self._forget(peer)
         self._votes.keep(self._spanning.children)
         if self._spanning.is_leader:
             self._votes.lead(self._standing, self._now)
@@ -263,25 +257,28 @@ class CoreTree(Protocol):
         for each in news:
             if type(each) is Neighbouring and each.change == "down":
                 peer = each.peer
-                self._heard.pop(peer, None)
-                self._told.discard(peer)
-                self._spanning.forget(peer)
-                self._relays.forget(peer)
+                self._forget(peer)
                 for branch in self._trees.branches:
                     effects += branch.lose(peer)
         self._weights.measure(self._near.neighbours, self._votes.choice.delay_ms)
         return effects
 
+    def _forget(self, peer: NodeId) -> None:
+        """What a peer has said counts no more."""
+        self._words.forget(peer)
+        self._spanning.forget(peer)
+        self._relays.forget(peer)
+
     def _follow(self) -> None:
         """Takes the choice of the leader from the parent on its tree."""
         parent = self._spanning.parent
-        beat = None if parent is None else self._heard.get(parent)
+        beat = None if parent is None else self._words.heard.get(parent)
         if beat is not None and beat.choice != self._votes.choice:
             self._votes.follow(beat.choice)
 
     @property
     def _position(self) -> Position:
-        relays, heard = self._relays, self._heard
+        relays, heard = self._relays, self._words.heard
         parent, towards_root = relays.parent, relays.towards(relays.root)
         if parent is not None and (parent not in heard or heard[parent].relay != relays.relay):
             parent = None
@@ -306,7 +303,7 @@ class CoreTree(Protocol):
             if round > self._relays.round:
                 self._number = max(self._number, round)
                 self._relays.round = self._spanning.round = self._next_number()
-                self._said = ()
+                self._words.repeat()
             return []
         if self._sought.get(target, -1) >= self._beats:
             return []
@@ -318,28 +315,18 @@ class CoreTree(Protocol):
     # -- what neighbours are told ----------------------------------------------------------------------------
 
     def _tell(self, *, says_all: bool) -> list[Effect]:
-        """A beat to all neighbours if anything but rounds has changed, or to those who had none yet."""
-        neighbours = self._weights.weights
-        leader, reaches = self._spanning.reach, self._relays.reaches
-        sought = tuple(each.round for each in reaches if each.target in self._sought)
-        said = (_without_round(leader), self._votes.choice, self._relays.relay, *map(_without_round, reaches), sought)
-        to = sorted(neighbours)
-        if not says_all and said == self._said:
-            to = [peer for peer in to if peer not in self._told]
-            if not to:
-                return []
-        self._said = said
-        self._told.update(to)
+        """What neighbours are to know, for whom it is news."""
         matched = self._passing.matched.to_bytes() if self._settings.compares_interests else b""
-        number = self._next_number() if to else 0
-        groups: dict[tuple[tuple[int, int], ...], list[NodeId]] = {}
-        for peer in to:
-            groups.setdefault(self._trees.held(peer), []).append(peer)
-        choice, relay = self._votes.choice, self._relays.relay
-        return [
-            SendMessage(Beat(number, leader, choice, relay, reaches, held, matched), peers)
-            for held, peers in groups.items()
-        ]
+        relays = self._relays
+        beat = Beat(0, self._spanning.reach, self._votes.choice, relays.relay, relays.reaches, (), matched)
+        return self._words.tell(
+            self._weights.weights,
+            beat,
+            self._sought,
+            links=self._trees.held,
+            next_number=self._next_number,
+            says_all=says_all,
+        )
 
     def _next_number(self) -> int:
         """Grows with every call, and over restarts."""
@@ -397,20 +384,3 @@ class CoreTree(Protocol):
 
 
 _OWN = frozenset((Beat, Ballot, Seek, TreeNews, Unlink))
-
-
-def _without_round(reach: Reach) -> tuple[NodeId, float, NodeId]:
-    return reach.target, reach.weight, reach.over
-
-
-def _is_sound(beat: Beat) -> bool:
-    """Whether its numbers can be what they stand for."""
-    choice: Choice = beat.choice
-    reaches = (beat.leader, *beat.reaches)
-    numbers = (choice.delay_ms, choice.weight, *(reach.weight for reach in reaches))
-    is_short = 0 < len(choice.cores) <= CORES_MAX and len(beat.reaches) <= CORES_MAX
-    return (
-        is_short
-        and all(isfinite(each) and each >= 0 for each in numbers)
-        and all(0 <= reach.round < _ROUND_MAX for reach in reaches)
-    )

@@ -31,6 +31,7 @@ from siftcast.overlays.recent import Kept, Recent
 Had = set[tuple[int, NodeId, int]]
 """Who has an event from here or gave it to us: on which tree, and over which link."""
 _AS_PARCEL = -1
+_HOPS = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,9 @@ class Passing:
             kept = self._recent.put(parcel.event, set(), elapsed_ms, now)
             kept.note.add(self._key(self._trees.cell, ACROSS))
             effects += self._take(self._trees.cell, kept, ACROSS, parcel.late)
-        if others:
+        if others and parcel.hops > 0:
             passing: Kept[Had] = Kept(parcel.event, set(), now - elapsed_ms, now, set(), set())
-            effects += self._send(passing, others, parcel.late)
+            effects += self._send(passing, others, parcel.late, parcel.hops - 1)
         return effects
 
     def make_up(self, now: float) -> list[Effect]:
@@ -212,7 +213,7 @@ class Passing:
         kept.note.update((CORES, core, _AS_PARCEL) for core in cores)
         return [Spent(len(self._trees.cores.router.neighbours)), *self._send(kept, cores, late)]
 
-    def _send(self, kept: Kept[Had], cores: Iterable[NodeId], late: bool) -> list[Effect]:
+    def _send(self, kept: Kept[Had], cores: Iterable[NodeId], late: bool, hops: int = _HOPS) -> list[Effect]:
         onward: dict[NodeId, list[NodeId]] = {}
         for core in cores:
             peer = self._towards(core)
@@ -222,5 +223,6 @@ class Passing:
                 onward.setdefault(peer, []).append(core)
         elapsed_ms = self._now - kept.born_ms
         return [
-            SendMessage(CoreParcel(tuple(to), kept.event, elapsed_ms, late), (peer,)) for peer, to in onward.items()
+            SendMessage(CoreParcel(tuple(to), kept.event, elapsed_ms, hops, late), (peer,))
+            for peer, to in onward.items()
         ]

@@ -155,7 +155,7 @@ class Votes:
         return then - now > _BETTER_BY * abs(now)
 
     def _path_scores(self, edges: Iterable[Edge]) -> dict[NodeId, float]:
-        listed = [edge for edge in edges if isfinite(edge[2])]
+        listed = [edge for edge in edges if isfinite(edge[2]) and edge[2] > 0]
         peers = sorted({self._node, *(one for one, _, _ in listed), *(other for _, other, _ in listed)})
         places = {peer: place for place, peer in enumerate(peers)}
         rows = np.array([places[one] for one, _, _ in listed], dtype=np.int64)
