@@ -60,11 +60,24 @@ def test_at_rest_events_are_exact_and_ways_to_cores_are_the_shortest_there_are(o
     net.expect_exact(50)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("strategy", ["Sim", "SPotent"])
+def test_where_interests_count_links_to_other_interests_are_longer_and_events_are_exact_all_the_same(strategy):
+    net = CoreNetwork(30, strategy=strategy, beta=2.0).settle()
+    for _ in range(100):
+        net.publish()
+        net.run(100)
+    net.settle()
+    nearest = net.nearest()
+    assert any(state["weight_ms"] > 1.5 * nearest[node] > 0 for node, state in net.states.items())
+    net.expect_exact(30)
+
+
 def test_each_core_gets_an_event_once_where_each_two_are_joined_by_their_own_ways():
     delays = waxman(24, 3)
     net = CoreNetwork(24, 3, delays=delays, graph=near_graph(delays, 24), cores=5, joined="all-pairs").settle()
     states = net.states
-    assert states[0]["table_bytes"] + sum(state["table_bytes"] for state in states.values()) > 0
+    assert all(states[core]["table_bytes"] > 0 for core in states[0]["cores"])
     net.simulation.trace.records.clear()
     events = [net.publish(value=20) for _ in range(5)]
     net.run(500)

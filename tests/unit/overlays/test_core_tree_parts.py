@@ -321,16 +321,17 @@ def test_a_choice_that_is_hardly_better_is_not_made_and_a_core_that_is_missing_i
     votes = Votes(0, settings)
     nobody = Standing({}, {}, {})
 
-    def beats(begin, *counted, present):
+    def beats(begin, *counted, present, peers=(5, 5)):
         for beat in range(6):
-            votes.take(1, Ballot(begin * 100 + beat, 5, counted, present, 4, 4.0, 4.0))
+            votes.take(1, Ballot(begin * 100 + beat, peers[beat % 2], counted, present, 4, 4.0, 4.0))
             votes.lead(nobody, begin * 100.0 + beat)
         return votes.choice.cores
 
     assert beats(0, (3, 100.0), (4, 90.0), present=()) == (3,)
     assert beats(1, (4, 101.0), (3, 100.0), present=(3,)) == (3,)
     assert beats(2, (4, 120.0), (3, 100.0), present=(3,)) == (4,)
-    assert beats(3, (3, 120.0), present=()) == (3,)
+    assert beats(3, (3, 150.0), present=(4,), peers=(5, 6)) == (4,)  # while peers come and go there is time
+    assert beats(4, (3, 150.0), present=(), peers=(5, 6)) == (3,)  # but not if a core is missing
 
 
 # -- weights -----------------------------------------------------------------------------------------------------

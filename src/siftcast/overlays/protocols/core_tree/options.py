@@ -28,8 +28,8 @@ class CoreTreeSettings:
     """How often the leader chooses cores."""
     beat_ms: float = 1_000.0
     """How often a peer tells its neighbours where it stands."""
-    linger_ms: float = 5_000.0
-    """How long events are kept for those that come to a tree."""
+    linger_ms: float = 15_000.0
+    """How long events are kept for those that come to a tree: longer than the eight beats that replacing a core takes."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.cores <= CORES_MAX:

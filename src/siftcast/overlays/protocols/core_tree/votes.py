@@ -4,7 +4,8 @@
                  fewer than twice as many as there are cores, some that many vote for are lost on the way.
     SPath, MaxPath   the links go up instead, O(N · degree) bytes near the leader, which scores paths itself
     leader       chooses once the votes of the same number of peers have come for some beats, then every `rebuild_ms`,
-                 and at once when a core is missing. A choice that is hardly better than the last is not made.
+                 and when a core has been missing for some beats. A choice that is hardly better than the last is not
+                 made.
 
 The choice comes down the tree in the beats of parents. A peer that becomes leader keeps the last choice until there is
 reason for another one, so that a leader that is lost takes no core with it.
@@ -29,7 +30,7 @@ from siftcast.space.core_scores import best, path_counts, path_sums, potentials
 
 Edge = tuple[NodeId, NodeId, float]
 _STEADY_BEATS = 3
-_MISSING_BEATS = 4
+_MISSING_BEATS = 3
 _BETTER_BY = 0.05
 """By how much of its own score another choice must be better."""
 
@@ -120,12 +121,9 @@ class Votes:
         self._steady = self._steady + 1 if ballot.peers == self._peers else 0
         self._peers = ballot.peers
         self._missing = self._missing + 1 if set(self.choice.cores) - set(ballot.present) else 0
-        if self._steady < _STEADY_BEATS:
-            return
-        due = now - self._chosen_ms >= self._settings.rebuild_ms
-        if self.choice.version and not due and self._missing < _MISSING_BEATS:
-            return
-        self._choose(ballot, now)
+        is_due = not self.choice.version or now - self._chosen_ms >= self._settings.rebuild_ms
+        if self._missing >= _MISSING_BEATS or (is_due and self._steady >= _STEADY_BEATS):
+            self._choose(ballot, now)
 
     def rest(self) -> None:
         """A beat of somebody who is not the leader."""
