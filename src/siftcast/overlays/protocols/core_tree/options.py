@@ -29,7 +29,7 @@ class CoreTreeSettings:
     beat_ms: float = 1_000.0
     """How often a peer tells its neighbours where it stands."""
     linger_ms: float = 15_000.0
-    """How long events are kept for those that come to a tree: longer than the eight beats that replacing a core takes."""
+    """How long events are kept for those that come to a tree: longer than the eight beats until a core is replaced."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.cores <= CORES_MAX:
