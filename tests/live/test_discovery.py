@@ -43,5 +43,5 @@ async def test_nodes_find_neighbours_by_measured_delays_and_events_reach_all(tmp
             siftcast.connect(url_of(network.nodes["b"])) as writer,
             reader.subscribe("price < 95") as stream,
         ):
-            await writer.publish({"price": 90}, id="wanted")
-            assert (await anext(aiter(stream))).id == "wanted"
+            await writer.publish({"price": 90})
+            assert (await anext(stream)).attributes == {"price": 90}
