@@ -18,11 +18,7 @@ def agree(network: Growing) -> bool:
     """Whether all have settled, and each neighbour has the other."""
     if not all(network.nodes[name].life.protocol.is_settled for name in network.nodes):
         return False
-    links = {
-        (network.identity(name), peer)
-        for name in network.nodes
-        for peer in state(network, name)["neighbours"]  # type: ignore[attr-defined]
-    }
+    links = {(network.identity(name), peer) for name in network.nodes for peer in state(network, name)["neighbours"]}
     return all((there, here) in links for here, there in links) and len({here for here, _ in links}) == len(NAMES)
 
 
@@ -34,10 +30,10 @@ async def test_nodes_find_neighbours_by_measured_delays_and_events_reach_all(tmp
             await network.start(name, "a")
         await until(lambda: agree(network))
         for name in NAMES:
-            known = network.nodes[name].life.protocol.members()  # type: ignore[attr-defined]
+            known = network.nodes[name].life.protocol.members()
             assert all(each.delay_ms > 0 for each in known if each.state == "neighbour")
-            assert len(state(network, name)["neighbours"]) - len(state(network, name)["distant"]) <= 3  # type: ignore
-        assert sum(state(network, name)["measurements"] for name in NAMES) > 0  # type: ignore[misc]
+            assert len(state(network, name)["neighbours"]) - len(state(network, name)["distant"]) <= 3
+        assert sum(state(network, name)["measurements"] for name in NAMES) > 0
         async with (
             siftcast.connect(url_of(network.nodes["e"])) as reader,
             siftcast.connect(url_of(network.nodes["b"])) as writer,
