@@ -3,7 +3,8 @@
 Two ask for it: the protocol (`MeasureDelay`), which is answered each time, with None if the node cannot be reached in
 time; and others (`siftcast members`, `siftcast network replan`, `ages`), for whom each connection is measured now and
 then. They are told the median of the last `REMEMBERED`: one heartbeat may have waited behind much else. The same goes
-for clients whose subscriptions have a bound (`bounds`).
+for clients whose subscriptions have a bound (`bounds`). `ages` goes by the least of these instead: it adds how long
+each message has waited, and would count a busy moment twice.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Echoes:
         self._recent_ms: dict[NodeId, deque[float]] = {}
         self.delays_ms: dict[NodeId, float] = {}
         """How far away each node is that was measured, connected or not."""
+        self.least_ms: dict[NodeId, float] = {}
+        """How far away each was when nothing waited, by the same measurements."""
         self.wanted: dict[NodeId, int] = {}
         """How many measurements wait for a node to be reached."""
         self._loop = loop
@@ -75,7 +78,7 @@ class Echoes:
         delay_ms = (monotonic() - asked[1]) * 1_000 / 2
         recent = self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED))
         recent.append(delay_ms)
-        self.delays_ms[number] = median(recent)
+        self.delays_ms[number], self.least_ms[number] = median(recent), min(recent)
         if asked[2]:
             self._tell(DelayMeasured(number, delay_ms))
 
@@ -92,3 +95,4 @@ class Echoes:
         """A node is gone for good."""
         self._recent_ms.pop(number, None)
         self.delays_ms.pop(number, None)
+        self.least_ms.pop(number, None)
