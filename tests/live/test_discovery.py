@@ -41,3 +41,5 @@ async def test_nodes_find_neighbours_by_measured_delays_and_events_reach_all(tmp
         ):
             await writer.publish({"price": 90})
             assert (await anext(stream)).attributes == {"price": 90}
+            shown = (await reader.describe())["state"]
+            assert {"inferences", "measurements", "walks", "distant", "coordinate"} <= set(shown)
