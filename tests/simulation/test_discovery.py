@@ -184,16 +184,17 @@ def test_all_at_one_router_hold_together_and_are_no_chain():
 def expect_all_trees(net):
     """All agree on the landmarks, and are below each of them, where both ends know it."""
     states = net.states()
+    parents = {node: dict(state["parents"]) for node, state in states.items()}
     (landmarks,) = {state["landmarks"] for state in states.values()}
     assert set(landmarks) <= set(states)
-    for node, state in states.items():
-        assert set(state["parents"]) == set(landmarks)
+    for node in states:
+        assert set(parents[node]) == set(landmarks)
         for root in landmarks:
             at, passed = node, set()
             while at != root:
                 assert at not in passed
                 passed.add(at)
-                parent = states[at]["parents"][root]
+                parent = parents[at][root]
                 assert parent in states[at]["neighbours"]
                 at = parent
     return landmarks

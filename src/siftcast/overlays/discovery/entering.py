@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from siftcast.overlays.contract import Effect, NodeId, SendMessage
+from siftcast.overlays.contract import Effect, NodeId, SendMessage, Unwatch
 from siftcast.overlays.discovery.links import Links
 from siftcast.overlays.discovery.messages import Place, Where
 from siftcast.overlays.membership.random_view import RandomView
@@ -29,6 +29,7 @@ class Entering:
         "_through",
         "_tried",
         "_until_ms",
+        "_watched",
         "has_entered",
         "rejoins",
     )
@@ -45,6 +46,7 @@ class Entering:
         self._contacts: tuple[NodeId, ...] = ()
         self._tried: set[NodeId] = set()
         self._insists = False
+        self._watched: tuple[NodeId, ...] = ()
         self._through: NodeId | None = None
         self._until_ms: float | None = None
 
@@ -57,6 +59,7 @@ class Entering:
         """Begins with the contacts."""
         self.add(contacts)
         self.has_entered = not self._contacts
+        self._watched = self._contacts
         return self._contacts
 
     def add(self, contacts: Iterable[NodeId]) -> None:
@@ -104,7 +107,7 @@ class Entering:
         if self.has_entered and self._links.near:
             self._until_ms, self._insists = None, False
             self._tried.clear()
-            return []
+            return self._let_go()
         if self._until_ms is not None:
             return []
         untried = [name for name in self._names() if name not in self._tried]
@@ -121,6 +124,11 @@ class Entering:
             stays=self._insists,
         )
         return [SendMessage(request, untried[:1])]
+
+    def _let_go(self) -> list[Effect]:
+        """Contacts are watched by all who begin with them, until these are in: one node may be the contact of many."""
+        watched, self._watched = self._watched, ()
+        return [Unwatch(peer) for peer in watched if peer not in self._links and peer not in self._links.former]
 
     def _names(self) -> list[NodeId]:
         if not self.has_entered:

@@ -133,7 +133,7 @@ class Neighbourhood:
             found |= {
                 "size": self._forest.size,
                 "landmarks": self._forest.landmarks,
-                "parents": self._forest.trees.parents(),
+                "parents": tuple(sorted(self._forest.trees.parents().items())),
             }
         return found
 

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from siftcast.overlays.contract import Unwatch
 from siftcast.overlays.discovery.entering import Entering
 from siftcast.overlays.discovery.links import Links
 from siftcast.overlays.membership import RandomView, RandomViewOptions
@@ -36,6 +37,14 @@ def test_who_came_through_this_peer_does_not_let_it_in():
     assert asked(made, 100.0) == [(1, True, True)]
     made.enter(7)
     assert asked(made, 200.0) == []
+
+
+def test_contacts_that_are_no_neighbours_are_not_watched_any_more_once_it_is_in():
+    made, links, _ = entering(1, 2)
+    made.enter(1)
+    links.add_near(1, 10.0, None)
+    assert made.seek(NOWHERE, 0.0) == [Unwatch(2)]
+    assert made.seek(NOWHERE, 1.0) == []
 
 
 def test_a_contact_that_is_found_is_asked_at_once():
