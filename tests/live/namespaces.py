@@ -118,6 +118,9 @@ def ground_of_namespaces() -> Iterator[Ground]:
         except OSError as error:
             pytest.skip(f"network namespaces cannot be made here: {error}")
         for host in _NAMES:
+            for scope in ("all", "default"):  # nobody else could have an address, so nobody is asked
+                ground.set(host, f"ipv6/conf/{scope}/accept_dad", "0")
+            ground.set(host, "ipv6/neigh/default/retrans_time_ms", "20")  # the first question is often lost
             _run("ip", "-n", ground.name(host), "-batch", lines=_lines_of(host))
         for name in _NAMES:  # what is asked often is answered as often
             ground.set(name, "ipv4/icmp_ratelimit", "0")

@@ -24,7 +24,10 @@ Said = Literal["exceeded", "port unreachable", "unreachable"]
 IP_RECVERR: Final = 11
 IPV6_RECVERR: Final = 25
 IPPROTO_IPV6: Final = 41
-_ORIGINS: Final = {0: (2, {11: "exceeded", 3: "unreachable"}, 3), IPPROTO_IPV6: (3, {3: "exceeded", 1: "unreachable"}, 4)}
+_ORIGINS: Final = {
+    0: (2, {11: "exceeded", 3: "unreachable"}, 3),
+    IPPROTO_IPV6: (3, {3: "exceeded", 1: "unreachable"}, 4),
+}
 """By level: where the error comes from (ICMP), what its types are, and the code of an unreachable port."""
 _RECVERR: Final = {0: IP_RECVERR, IPPROTO_IPV6: IPV6_RECVERR}
 _read_error = Struct("=IBBBBII").unpack_from

@@ -182,13 +182,19 @@ class _Walk:
         if error.said == "port unreachable" or error.address == self._target:
             self._is_reached, self._last = True, min(self._last, hop - 1)
         elif error.said == "exceeded":
-            self._found.setdefault(hop, (error.address, delay_ms))
+            self._find(hop, error.address, delay_ms)
         else:
             self._obstacle = f"{error.address} says that it cannot be reached"
             self._last = min(self._last, hop)
             if error.address != self._own:
-                self._found.setdefault(hop, (error.address, delay_ms))
+                self._find(hop, error.address, delay_ms)
         self._open = {each for each in self._open if each[0] <= self._last}
+
+    def _find(self, hop: int, address: str, delay_ms: float) -> None:
+        """Of two answers the quicker one counts: the first probe may have waited until a neighbour's address was known."""
+        known = self._found.get(hop)
+        if known is None or (known[0] == address and delay_ms < known[1]):
+            self._found[hop] = address, delay_ms
 
     def _route(self) -> Route:
         last = self._last if self._is_reached else max((hop for hop in self._found if hop <= self._last), default=0)
