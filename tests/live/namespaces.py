@@ -120,8 +120,10 @@ def ground_of_namespaces() -> Iterator[Ground]:
         for host in _NAMES:
             for scope in ("all", "default"):  # nobody else could have an address, so nobody is asked
                 ground.set(host, f"ipv6/conf/{scope}/accept_dad", "0")
-            ground.set(host, "ipv6/neigh/default/retrans_time_ms", "20")  # the first question is often lost
             _run("ip", "-n", ground.name(host), "-batch", lines=_lines_of(host))
+        for one, other, _ in _LINES:  # the first question for a neighbour's address is often lost
+            ground.set(one, f"ipv6/neigh/{one}-{other}/retrans_time_ms", "20")
+            ground.set(other, f"ipv6/neigh/{other}-{one}/retrans_time_ms", "20")
         for name in _NAMES:  # what is asked often is answered as often
             ground.set(name, "ipv4/icmp_ratelimit", "0")
             ground.set(name, "ipv6/icmp/ratelimit", "0")

@@ -191,7 +191,7 @@ class _Walk:
         self._open = {each for each in self._open if each[0] <= self._last}
 
     def _find(self, hop: int, address: str, delay_ms: float) -> None:
-        """Of two answers the quicker one counts: the first probe may have waited until a neighbour's address was known."""
+        """Of two answers the quicker one counts: the first probe may have waited for the address of a neighbour."""
         known = self._found.get(hop)
         if known is None or (known[0] == address and delay_ms < known[1]):
             self._found[hop] = address, delay_ms
