@@ -121,9 +121,10 @@ def ground_of_namespaces() -> Iterator[Ground]:
             for scope in ("all", "default"):  # nobody else could have an address, so nobody is asked
                 ground.set(host, f"ipv6/conf/{scope}/accept_dad", "0")
             _run("ip", "-n", ground.name(host), "-batch", lines=_lines_of(host))
-        for one, other, _ in _LINES:  # the first question for a neighbour's address is often lost
-            ground.set(one, f"ipv6/neigh/{one}-{other}/retrans_time_ms", "20")
-            ground.set(other, f"ipv6/neigh/{other}-{one}/retrans_time_ms", "20")
+        for pair in _LINES:  # whoever is not there is not looked for long
+            for mine, other in (pair[:2], pair[1::-1]):
+                for version in ("ipv4", "ipv6"):
+                    ground.set(mine, f"{version}/neigh/{mine}-{other}/retrans_time_ms", "20")
         for name in _NAMES:  # what is asked often is answered as often
             ground.set(name, "ipv4/icmp_ratelimit", "0")
             ground.set(name, "ipv6/icmp/ratelimit", "0")

@@ -101,7 +101,8 @@ class _Walk:
         self._last = HOPS_MAX
         """The last hop that there is a reason to ask."""
         self._is_reached = False
-        self._obstacle = ""
+        self._obstacle: tuple[str, int, float] | None = None
+        """Who says that the target cannot be reached, about which hop, and how far away that is."""
 
     def run(self, is_stopped: Callable[[], bool]) -> Route:
         """Asks hop by hop until the target, silence or the time ends it."""
@@ -184,10 +185,8 @@ class _Walk:
         elif error.said == "exceeded":
             self._find(hop, error.address, delay_ms)
         else:
-            self._obstacle = f"{error.address} says that it cannot be reached"
+            self._obstacle = error.address, hop, delay_ms
             self._last = min(self._last, hop)
-            if error.address != self._own:
-                self._find(hop, error.address, delay_ms)
         self._open = {each for each in self._open if each[0] <= self._last}
 
     def _find(self, hop: int, address: str, delay_ms: float) -> None:
@@ -197,12 +196,22 @@ class _Walk:
             self._found[hop] = address, delay_ms
 
     def _route(self) -> Route:
+        self._find_obstacle()
         last = self._last if self._is_reached else max((hop for hop in self._found if hop <= self._last), default=0)
         found = [self._found.get(hop, (None, None)) for hop in range(1, last + 1)]
         routers, delays_ms = tuple(router for router, _ in found), tuple(delay_ms for _, delay_ms in found)
         count = len(self._sent_s)
         if self._is_reached:
             return Route("ok", routers, delays_ms, "", count)
+        said = "" if self._obstacle is None else f"{self._obstacle[0]} says that it cannot be reached"
         if found:
-            return Route("partial", routers, delays_ms, self._obstacle or f"silent beyond {routers[-1]}", count)
-        return Route("unavailable", reason=self._obstacle or "nobody on the way says anything", probes=count)
+            return Route("partial", routers, delays_ms, said or f"silent beyond {routers[-1]}", count)
+        return Route("unavailable", reason=said or "nobody on the way says anything", probes=count)
+
+    def _find_obstacle(self) -> None:
+        """Whoever gives up on a probe may be the router before the hop that was asked, or this machine itself."""
+        if self._obstacle is None:
+            return
+        address, hop, delay_ms = self._obstacle
+        if address != self._own and all(address != known for known, _ in self._found.values()):
+            self._find(hop, address, delay_ms)
