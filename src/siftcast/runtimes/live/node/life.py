@@ -63,7 +63,9 @@ from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.planning import PlanSettings
+from siftcast.runtimes.live.node.probe_budget import ProbeBudget
 from siftcast.runtimes.live.node.rights import Guard
+from siftcast.runtimes.live.node.routes import Routes
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.node.settling import SettledTables
@@ -135,6 +137,10 @@ class Life:
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
         schema = self.overlay.terms.schema
         self._load = LoadMeter(None if schema is None else Schema.parse(schema))
+        self._budget = ProbeBudget(self.loop, configuration.node.probes_per_minute)
+        self.routes = Routes(
+            self.loop, self._budget, lasting.book.address, self._log, is_permitted=configuration.node.traceroute
+        )
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -142,6 +148,7 @@ class Life:
             tell=self.tell,
             log=self._log,
             random=lasting.random,
+            budget=self._budget,
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
             on_lost=lambda peer: self.inquiries.lost(peer),
@@ -163,6 +170,7 @@ class Life:
         self.carrier = Carrier(
             self.sessions,
             self.peers,
+            self.routes,
             self._durable,
             self._store,
             tell=self.tell,
@@ -219,6 +227,8 @@ class Life:
         """Talks to no other node any more; `for_good` if this one has left them."""
         self.inquiries.stop()
         self._bounds.stop()
+        self._budget.stop()
+        self.routes.stop()
         await self.peers.stop(for_good=for_good)
 
     async def close(self) -> None:
