@@ -14,6 +14,7 @@ import numpy as np
 from siftcast.model.errors import UnderlayError
 from siftcast.underlay.balanced_tree import BalancedTree
 from siftcast.underlay.brite import read_brite
+from siftcast.underlay.ground_underlay import read_ground_underlay
 from siftcast.underlay.hierarchy import Hierarchy
 from siftcast.underlay.latency_matrix import read_latency_matrix
 from siftcast.underlay.measured import MeasuredUnderlay
@@ -25,7 +26,7 @@ from siftcast.underlay.transit_stub import TransitStub
 from siftcast.underlay.waxman import Waxman
 
 GeneratorName = Literal["transit-stub", "waxman", "hierarchy", "balanced-tree"]
-FormatName = Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix"]
+FormatName = Literal["brite", "rocketfuel", "topology-zoo", "latency-matrix", "ground"]
 
 GENERATORS: Mapping[str, type[TransitStub | Waxman | Hierarchy | BalancedTree]] = {
     "transit-stub": TransitStub,
@@ -38,7 +39,10 @@ FORMATS: Mapping[str, Callable[..., Network | MeasuredUnderlay]] = {
     "rocketfuel": read_rocketfuel,
     "topology-zoo": read_topology_zoo,
     "latency-matrix": read_latency_matrix,
+    "ground": read_ground_underlay,
 }
+MEASURED_FORMATS = ("latency-matrix", "ground")
+"""Those that hold servers and how far they are apart; the others hold routers and links."""
 
 
 def draw_network(generator: str, options: Mapping[str, Any], rng: np.random.Generator) -> Network:
@@ -58,10 +62,6 @@ def read_topology(
 
     `name` picks one of many networks in a file, and `options` say how measurements are to be read.
     """
-    match format:
-        case "topology-zoo":
-            return FORMATS[format](path, name or None)
-        case "latency-matrix":
-            return FORMATS[format](path, **options)
-        case _:
-            return FORMATS[format](path)
+    if format in MEASURED_FORMATS:
+        return FORMATS[format](path, **options)
+    return FORMATS[format](path, name or None) if format == "topology-zoo" else FORMATS[format](path)

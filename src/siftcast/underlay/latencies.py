@@ -8,8 +8,9 @@ of the classes is enough, and there are at most as many of these as routers wher
 
 Where nearly every server has an access latency of its own, a class is a router, and both access latencies are added.
 
-A latency is the sum of its links in the order of the route from a server, as if searched from that server; of both
-directions, whose sums may differ in the last bit, it is the smaller one. So it does not depend on what is kept.
+A latency is the sum of its links in the order of the route from a server, as if searched from that server. Where links
+are alike in both directions, their sums may still differ in the last bit, and the smaller one is it. So it does not
+depend on what is kept. Access links are always alike in both directions.
 
 Cost: Dijkstra from each class (scipy; 2 s for 2,500 of them), at the first question; the square of the classes in
 memory.
@@ -36,11 +37,12 @@ _CLASSES_A_ROUTER_MAX = 2
 class ServerLatencies:
     """Latencies between servers at routers; `links` are those of the routers, `access_ms` None without access links."""
 
-    def __init__(self, links: csr_array, places: Integers, access_ms: Floats | None) -> None:
+    def __init__(self, links: csr_array, places: Integers, access_ms: Floats | None, *, symmetric: bool) -> None:
         access = np.zeros(len(places)) if access_ms is None else access_ms
         used, router_classes = np.unique(places, return_inverse=True)
         pairs, classes = np.unique(np.stack((places, access), axis=1), axis=0, return_inverse=True)
         self._links = links
+        self._is_symmetric = symmetric
         self._has_access = access_ms is not None
         self._access: Floats
         self._rest: Floats | None
@@ -97,7 +99,7 @@ class ServerLatencies:
             block = sources[start : start + _BLOCK]
             found[start : start + _BLOCK] = dijkstra(graph, indices=block)[:, self._places]
         found += self._access[None, :]
-        return np.minimum(found, found.T)
+        return np.minimum(found, found.T) if self._is_symmetric else found
 
     def _with_sources(self) -> tuple[csr_array, Integers]:
         """The routers, and for each class a node from which its router is reached over its access link, and no other.

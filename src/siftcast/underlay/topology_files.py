@@ -7,23 +7,29 @@ numbers, latencies, and the error that says where it stands and what would be ac
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from siftcast.model.errors import TopologyFileError
 
 AnyPath = str | PathLike[str]
+BYTES_MAX = 1 << 30
+"""More than any description of a network has, and less than a machine chokes on."""
+_PIECE = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """The content of a file, unpacked if it is gzipped."""
+def read_bytes(path: AnyPath, *, bytes_max: int = BYTES_MAX) -> bytes:
+    """The content of a file, unpacked if it is gzipped; at most so many bytes before and after."""
     place = Path(path)
     try:
-        content = place.read_bytes()
+        with place.open("rb") as file:
+            content = _read_at_most(file, bytes_max, place)
     except FileNotFoundError:
         raise TopologyFileError(str(place), "there is no such file") from None
     except IsADirectoryError:
@@ -33,7 +39,8 @@ def read_bytes(path: AnyPath) -> bytes:
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+            return _read_at_most(packed, bytes_max, place)
     except EOFError:
         raise TopologyFileError(
             str(place), "the gzip file is cut off before its end", remedy="fetch or copy it again"
@@ -42,6 +49,19 @@ def read_bytes(path: AnyPath) -> bytes:
         raise TopologyFileError(
             str(place), f"the gzip data are damaged ({error})", remedy="fetch or copy it again"
         ) from None
+
+
+def _read_at_most(file: BinaryIO | gzip.GzipFile, bytes_max: int, place: Path) -> bytes:
+    """All that a file holds, in pieces: a small one may unpack to more than there is room for."""
+    pieces, left = [], bytes_max
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        left -= len(piece)
+        if left < 0:
+            raise TopologyFileError(
+                str(place), f"holds more than {bytes_max:,} bytes", remedy="name a file that describes a network"
+            )
+    return b"".join(pieces)
 
 
 def decode(path: AnyPath, content: bytes) -> str:

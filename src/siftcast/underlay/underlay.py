@@ -9,7 +9,8 @@ Numbers of arcs are therefore the same for every attachment of one network, and 
 
 A route is the shortest path by latency. Ties are broken by the search in one fixed way, so a route never changes;
 all routes from one server form a tree, which makes IP multicast (routes from the source, merged) a union of arcs.
-A route there need not be the route back reversed where two paths are equally long.
+A route there need not be the route back reversed where two paths are equally long, and least of all where the two
+directions of a link differ (`with_asymmetry`): then routes are searched, and latencies kept, by direction.
 
 An underlay may also come from measured latencies and has no routers then: see `measured.py`.
 
@@ -21,8 +22,9 @@ latencies are wanted of a network that is not large, the same search finds the r
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,12 +33,17 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from siftcast.model.errors import UnderlayError
+from siftcast.underlay.hops import Hops
 from siftcast.underlay.latencies import ServerLatencies
+from siftcast.underlay.parameters import require
+from siftcast.underlay.unreachable import Unreachable
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_LEAN_MAX = 0.5
+"""How much of its latency a link may lose in one direction and have more in the other."""
 _SEARCHED_TOGETHER = 16
 _SEARCHED_AT_ONCE_MAX = 4_000_000
 """Routes to so many nodes, summed over the sources, may be kept although nobody has asked for them yet."""
@@ -67,6 +74,11 @@ class Arcs:
 
 class Underlay:
     """Servers 0 … servers - 1 on a network: latencies, routes, arcs."""
+
+    unreachable: Unreachable | None = None
+    """Between which servers nothing gets through, whatever their latency; None if all reach all."""
+    server_names: tuple[str, ...] = ()
+    """What people call the servers; none where they have numbers only."""
 
     def __init__(self, arcs: Arcs, routers: int, server_nodes: Integers, router_names: tuple[str, ...] = ()) -> None:
         self.arcs = arcs
@@ -102,6 +114,34 @@ class Underlay:
         )
         return cls(arcs, routers, nodes, router_names)
 
+    def with_asymmetry(self, share: float, rng: np.random.Generator) -> Underlay:
+        """The same, but this share of the links between routers is slower in one direction than in the other.
+
+        What one direction has more, the other has less, so that a round trip over the link takes as long as before.
+        """
+        require("asymmetry", share, least=0, most=1)
+        links = np.flatnonzero(~self.arcs.is_access[::2])
+        chosen = rng.permutation(links)[: round(share * len(links))]
+        lean = rng.uniform(-_LEAN_MAX, _LEAN_MAX, len(chosen))
+        latency_ms = self.arcs.latency_ms.copy()
+        latency_ms[2 * chosen] *= 1 + lean
+        latency_ms[2 * chosen + 1] *= 1 - lean
+        arcs = replace(self.arcs, latency_ms=latency_ms)
+        leaning = Underlay(arcs, self.routers, self._server_nodes, self.router_names)
+        leaning.unreachable, leaning.server_names = self.unreachable, self.server_names
+        return leaning
+
+    def with_unreachable(self, share: float, rng: np.random.Generator) -> Underlay:
+        """The same, but between about this share of all pairs of servers nothing gets through."""
+        parted = copy.copy(self)
+        parted.unreachable = Unreachable.drawn(self.servers, share, rng) if share else None
+        return parted
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether every link takes as long in both directions."""
+        return np.array_equal(self.arcs.latency_ms[::2], self.arcs.latency_ms[1::2])
+
     @property
     def server_routers(self) -> Integers:
         """The router of each server (the server itself where there are no access links)."""
@@ -122,8 +162,8 @@ class Underlay:
         """The latency from each server (row) to each other (column): as large as that is, so only if all are needed."""
         if self._latencies.are_of_whole_routes and self.servers * self._whole[0].shape[0] <= _SEARCHED_AT_ONCE_MAX:
             distances = self._search(range(self.servers))[:, self._server_nodes]
-            # Both ways are the same links; adding them in another order must not make a difference in the last bit.
-            between: Floats = np.minimum(distances, distances.T)
+            # Where both ways are the same links, the order in which they are added must make no difference.
+            between: Floats = np.minimum(distances, distances.T) if self.is_symmetric else distances
             between.flags.writeable = False
             return between
         return self._latencies.matrix()
@@ -138,10 +178,20 @@ class Underlay:
         route = self._route_memo[a, b] = tuple(backwards)[::-1]
         return route
 
-    def routers_between(self, a: int, b: int) -> tuple[str, ...]:
-        """The names of the routers that a message passes from server a to server b, as a traceroute lists them."""
-        heads = (int(self.arcs.head[arc]) for arc in self.route(a, b)[:-1])
-        return tuple(self.router_names[node] for node in heads if node < self.routers)
+    def hops(self, a: int, b: int) -> Hops:
+        """The routers that a message passes from server a to server b, as a traceroute lists them."""
+        route = self.route(a, b)[:-1]
+        delays_ms = np.cumsum(self.arcs.latency_ms[list(route)]).tolist()
+        passed = [
+            (self.router_names[node], delay_ms)
+            for node, delay_ms in zip(self.arcs.head[list(route)].tolist(), delays_ms, strict=True)
+            if node < self.routers
+        ]
+        return Hops(tuple(name for name, _ in passed), tuple(delay_ms for _, delay_ms in passed))
+
+    def routers_between(self, a: int, b: int) -> tuple[str | None, ...]:
+        """The names of the routers that a message passes from server a to server b; None for those not known."""
+        return self.hops(a, b).routers
 
     def multicast_arcs(self, source: int, destinations: Iterable[int]) -> Integers:
         """The arcs of all routes from a source, each once and ascending: IP multicast as merged unicast routes."""
@@ -177,7 +227,7 @@ class Underlay:
         is_link = ~self.arcs.is_access
         graph = _graph_of(self.arcs, np.flatnonzero(is_link), max(self.routers, self.servers))[0]
         access_ms = self.arcs.latency_ms[self.arcs.is_access][::2] if self.arcs.is_access.any() else None
-        return ServerLatencies(graph, self.server_routers, access_ms)
+        return ServerLatencies(graph, self.server_routers, access_ms, symmetric=self.is_symmetric)
 
     @cached_property
     def _whole(self) -> tuple[csr_array, Integers]:

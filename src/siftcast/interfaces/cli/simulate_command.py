@@ -210,7 +210,8 @@ def _draw(run: ScenarioRun, path: Path, event: str | None) -> None:
     trace = run.simulation.trace
     chosen = event if event is not None else _longest(run)
     title = f"{run.file.scenario.title or run.file.path}, seed {run.seed}" + (f", event {chosen}" if chosen else "")
-    picture = draw(run.underlay.latencies_ms, run.edges, title=title, trace=trace, event=chosen)
+    names = run.underlay.server_names
+    picture = draw(run.underlay.latencies_ms, run.edges, title=title, trace=trace, event=chosen, names=names)
     path.write_text(picture, encoding="utf-8")
 
 

@@ -31,9 +31,15 @@ _STYLE = (
 
 
 def draw(
-    latencies_ms: Floats, links: Iterable[tuple[int, int]], *, title: str, trace: Trace | None = None, event: str = ""
+    latencies_ms: Floats,
+    links: Iterable[tuple[int, int]],
+    *,
+    title: str,
+    trace: Trace | None = None,
+    event: str = "",
+    names: Sequence[str] = (),
 ) -> str:
-    """The picture as text; with a trace and an event, the event's way too."""
+    """The picture as text; with a trace and an event, the event's way too. Servers without names have their numbers."""
     places = place_servers(latencies_ms)
     hops = hops_of(trace, event) if trace is not None and event else ()
     publisher = publisher_of(trace, event) if trace is not None and event else None
@@ -50,7 +56,8 @@ def draw(
         (x1, y1), (x2, y2) = places[a], places[b]
         parts.append(f'<line class="link" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
     parts += [_hop(number, hop, places) for number, hop in enumerate(hops, 1)]
-    parts += [_server(node, places[node], node == publisher, node in receivers) for node in range(len(places))]
+    labels = names or [str(node) for node in range(len(places))]
+    parts += [_server(label, places[node], node == publisher, node in receivers) for node, label in enumerate(labels)]
     parts += [_number(number, hop, places) for number, hop in enumerate(hops, 1)]
     return "\n".join([*parts, "</svg>", ""])
 
@@ -106,10 +113,10 @@ def _number(number: int, hop: Hop, places: Floats) -> str:
     return f'<text class="number" x="{x + 3:.1f}" y="{y - 3:.1f}">{number}</text>'
 
 
-def _server(node: int, place: Sequence[float] | Floats, publishes: bool, got: bool) -> str:
+def _server(name: str, place: Sequence[float] | Floats, publishes: bool, got: bool) -> str:
     x, y = place
     kind = "server" + (" publisher" if publishes else "") + (" got" if got and not publishes else "")
-    label = f'<text x="{x + 9:.1f}" y="{y + 4:.1f}">{node}</text>'
+    label = f'<text x="{x + 9:.1f}" y="{y + 4:.1f}">{escape(name)}</text>'
     if publishes:
         return f'<rect class="{kind}" x="{x - 7:.1f}" y="{y - 7:.1f}" width="14" height="14"/>{label}'
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="6"/>{label}'

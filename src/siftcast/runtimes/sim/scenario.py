@@ -15,12 +15,14 @@ from msgspec import Meta
 
 from siftcast.model.toml_files import line_of, parse_toml, read_text
 from siftcast.runtimes.sim.errors import ScenarioError
-from siftcast.underlay.catalogue import FORMATS, GENERATORS, FormatName, GeneratorName
+from siftcast.underlay.catalogue import FORMATS, GENERATORS, MEASURED_FORMATS, FormatName, GeneratorName
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Rows = Annotated[int, Meta(ge=0, le=100_000_000)]
 Milliseconds = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+ShareLost = Annotated[float, Meta(ge=0, lt=1)]
 Bound = Annotated[float, Meta(ge=0)]
 Action = Literal["crash", "restart", "leave", "join", "cut", "heal", "subscribe", "unsubscribe"]
 
@@ -33,7 +35,11 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class UnderlaySpec(Spec, frozen=True, kw_only=True):
-    """The physical network: drawn by a generator, or read from a file."""
+    """The physical network: drawn by a generator, or read from a file.
+
+    `asymmetry` is the share of links whose two directions differ, `unreachable` that of pairs of servers that cannot
+    reach each other.
+    """
 
     generator: GeneratorName | None = None
     file: str | None = None
@@ -41,6 +47,8 @@ class UnderlaySpec(Spec, frozen=True, kw_only=True):
     name: str | None = None
     servers: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     access_ms: Milliseconds = 1.0
+    asymmetry: Share = 0.0
+    unreachable: Share = 0.0
     options: dict[str, Any] = {}
 
 
@@ -97,12 +105,21 @@ class CostSpec(Spec, frozen=True, kw_only=True):
 class FaultSpec(Spec, frozen=True, kw_only=True):
     """What may happen to messages and nodes at any time (see `Faults`)."""
 
-    loss: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    loss: ShareLost = 0.0
     jitter_ms: Milliseconds = 0.0
     reorder: bool = False
     detect_ms: Milliseconds = 100.0
     disk_ms: Milliseconds = 1.0
-    write_survives: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    write_survives: Share = 0.0
+
+
+class MeasuringSpec(Spec, frozen=True, kw_only=True):
+    """How well servers measure delays and routes (see `Accuracy`)."""
+
+    noise: Share = 0.0
+    loss: ShareLost = 0.0
+    anonymous: Share = 0.0
+    partial: Share = 0.0
 
 
 class RoleSpec(Spec, frozen=True, kw_only=True):
@@ -163,6 +180,7 @@ class Scenario(Spec, frozen=True, kw_only=True):
     advertisements: list[AdvertisementSpec] = []
     costs: CostSpec | None = None
     faults: FaultSpec = FaultSpec()
+    measuring: MeasuringSpec = MeasuringSpec()
     roles: RoleSpec = RoleSpec()
     churn: ChurnSpec = ChurnSpec()
     schedule: list[Step] = []
@@ -203,6 +221,10 @@ def _check(file: ScenarioFile) -> None:
         )
     if underlay.file is not None and underlay.format is None:
         raise file.error("underlay.file", "needs a format beside it", f"formats: {', '.join(FORMATS)}")
+    if underlay.asymmetry and underlay.format in MEASURED_FORMATS:
+        raise file.error(
+            "underlay.asymmetry", "the directions of a measured network differ as they were measured", "leave it out"
+        )
     if file.scenario.workload.durable and file.scenario.churn.changes_per_s:
         raise file.error(
             "churn.changes_per_s", "durable subscriptions do not change", "workload.durable = false, or no changes"

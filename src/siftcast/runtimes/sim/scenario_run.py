@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from siftcast.matching.pool import MatcherPool
@@ -33,15 +34,16 @@ from siftcast.runtimes.sim.advertising import everything, first_stray, ranges_of
 from siftcast.runtimes.sim.bursts import publication_times
 from siftcast.runtimes.sim.churn import Change, absent_servers, change_times, draw_changes, draw_churn
 from siftcast.runtimes.sim.clients import DurableClient
+from siftcast.runtimes.sim.measuring import Accuracy
 from siftcast.runtimes.sim.parties import server_of
 from siftcast.runtimes.sim.queueing import Costs, QueueingSimulation
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
+from siftcast.runtimes.sim.scenario_underlay import build_underlay, planned_ms
 from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
 from siftcast.schemes import Factory, Forecast, Ground, Scheme, scheme
 from siftcast.underlay import Underlay
-from siftcast.underlay.catalogue import draw_network, read_topology
 from siftcast.workloads import Workload, generate, presets
 
 Report = Callable[[str, float], None]
@@ -96,7 +98,8 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     network_seed, workload_seed, fault_seed, plan_seed, churn_seed = (
         int(each.generate_state(1)[0]) for each in np.random.SeedSequence(seed).spawn(len(_STREAMS))
     )
-    underlay = _guard(file, "underlay", lambda: _underlay(file, np.random.default_rng(network_seed)))
+    folder = Path(file.path).parent
+    underlay = _guard(file, "underlay", lambda: build_underlay(scenario.underlay, folder, network_seed))
     check_schedule(file, underlay.servers)
     changes_rng = np.random.default_rng((churn_seed, 1))
     times = change_times(scenario.churn, _churn_until_ms(file), changes_rng)
@@ -108,7 +111,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     rows = list(_wanted(file, workload, underlay.servers, np.random.default_rng((workload_seed, 1))))
     wanted, reserve = rows[: len(rows) - len(times)], rows[len(rows) - len(times) :]
     ground = Ground(
-        lambda: underlay.latencies_ms,
+        partial(planned_ms, underlay),
         np.random.default_rng(plan_seed),
         places=underlay.servers,
         schema=workload.schema,
@@ -120,7 +123,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     problem = chosen.objection(options, sockets=False, durable=scenario.workload.durable)
     if problem:
         raise file.error("scheme.options", problem)
-    faults = Faults(**{name: getattr(scenario.faults, name) for name in scenario.faults.__struct_fields__})
+    faults = Faults(**msgspec.structs.asdict(scenario.faults))
     simulation = _guard(
         file,
         "scheme.options",
@@ -131,6 +134,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
             underlay,
             seed=fault_seed,
             faults=faults,
+            accuracy=Accuracy(**msgspec.structs.asdict(scenario.measuring)),
             contacts=partial(chosen.contacts, plan) if chosen.begins_with_contacts else None,
         ),
     )
@@ -348,22 +352,6 @@ def _guard(file: ScenarioFile, key: str, build: Callable[[], Any]) -> Any:
         options = getattr(getattr(file.scenario, table, None), "options", {})
         named = named_option(f"{table}.options", options, str(error))
         raise file.error(key if named == f"{table}.options" else named, str(error) or "is too large") from error
-
-
-def _underlay(file: ScenarioFile, rng: np.random.Generator) -> Underlay:
-    spec = file.scenario.underlay
-    if spec.generator is not None:
-        network = draw_network(spec.generator, spec.options, rng)
-    else:
-        # A path in the file is relative to it, so that a scenario can be run from anywhere.
-        path = Path(file.path).parent / str(spec.file)
-        found = read_topology(path, str(spec.format), spec.name, spec.options)
-        if isinstance(found, Underlay):
-            return found
-        network = found.largest_component()
-    if spec.servers is None:
-        return network.routers_as_servers()
-    return network.attach(spec.servers, rng, spec.access_ms)
 
 
 def _workload(file: ScenarioFile, servers: int, seed: int, *, reserve: int) -> Workload:

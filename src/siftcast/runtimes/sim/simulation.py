@@ -4,12 +4,12 @@ Whatever happens next lies in the `agenda`, ordered by time and, at equal times,
 same seed and the same schedule give the same trace, record for record (`Trace.digest`). The simulator knows protocols
 only by their contract, and messages only as things that take time.
 
-What a network may do to messages is in `wire`; what may happen to nodes is scheduled: `crash`, `restart`, `join`,
-`leave`, `remove`, `cut` and `heal` a partition. A node that crashes loses everything but what it persisted, and the
-answers it still waited for; what was on its way to the disk is for `disks` to decide. Who hears that a node is lost,
-found or gone, each after `detect_ms`, is in `contacts`: those who watch it, or for nodes that never watch, those who
-exchanged messages with it. A message reaches whoever runs at its destination when it arrives, be it a later
-incarnation.
+What a network may do to messages is in `wire`, and what nodes find out about it in `measuring`. What may happen to
+nodes is scheduled: `crash`, `restart`, `join`, `leave`, `remove`, `cut` and `heal` a partition. A node that crashes
+loses everything but what it persisted, and the answers it still waited for; what was on its way to the disk is for
+`disks` to decide. Who hears that a node is lost, found or gone, each after `detect_ms`, is in `contacts`: those who
+watch it, or for nodes that never watch, those who exchanged messages with it. A message reaches whoever runs at its
+destination when it arrives, be it a later incarnation.
 
 Cost: two or three microseconds a message beside what the protocol takes, of which the trace is the largest part; a
 `Trace(messages=False)` counts messages instead of recording them.
@@ -29,7 +29,6 @@ from siftcast.overlays.contract import (
     CancelTimer,
     ContactsFound,
     Defer,
-    DelayMeasured,
     Deliver,
     Effect,
     ExpectDelay,
@@ -49,7 +48,6 @@ from siftcast.overlays.contract import (
     PublishRequested,
     Refuse,
     Report,
-    RouteInferred,
     SendMessage,
     SetTimer,
     Spent,
@@ -69,6 +67,7 @@ from siftcast.runtimes.sim.clients import DurableClient
 from siftcast.runtimes.sim.contacts import Contacts, News
 from siftcast.runtimes.sim.disks import Disks, Write
 from siftcast.runtimes.sim.errors import SimulationError
+from siftcast.runtimes.sim.measuring import EXACT, Accuracy, Measuring
 from siftcast.runtimes.sim.recording import NOBODY, note_durable, note_request, tell_story
 from siftcast.runtimes.sim.wire import NO_FAULTS, DelayModel, Faults, UniformNetwork, Wire
 
@@ -125,6 +124,7 @@ class Simulation:
         *,
         seed: int = 0,
         faults: Faults = NO_FAULTS,
+        accuracy: Accuracy = EXACT,
         trace: Trace | None = None,
         contacts: Callable[[NodeId], Iterable[NodeId]] | None = None,
         strict_introductions: bool = False,
@@ -137,9 +137,9 @@ class Simulation:
         self.refused: list[tuple[NodeId, Refuse]] = []
         self.protocols: dict[NodeId, Protocol] = {}
         self._factory = factory
-        self._faults = faults
         network = network if network is not None else UniformNetwork()
         self._wire = Wire(network, faults, np.random.default_rng(seed))
+        self._measuring = Measuring(self._wire, accuracy, self.protocols.keys(), seed)
         self._contacts = Contacts(self.protocols.keys(), self._wire.joins)
         self._first_contacts = contacts
         self._introductions = Introductions() if strict_introductions else None
@@ -256,7 +256,6 @@ class Simulation:
         """Has other things happen to messages and nodes from then on."""
 
         def change() -> None:
-            self._faults = faults
             self._wire.change(faults)
             self._disks.survives = faults.write_survives
 
@@ -442,15 +441,9 @@ class Simulation:
                 self._note("reported", node, peer if isinstance(peer, int) else None, f"{what}: {dict(facts)}")
             case ExpectDelay(ids, reach_ms, direct_ms):
                 self.trace.expected |= dict.fromkeys(ids, (reach_ms, direct_ms))
-            case MeasureDelay(peer):
+            case MeasureDelay(peer) | InferRoute(peer):
                 self._check_introduced(node, peer, effect)
-                there = peer in self.protocols and self._wire.joins(node, peer)
-                delay = self._wire.latency_ms(node, peer)
-                wait = 2 * delay if there else self._faults.detect_ms
-                self._answer(node, wait, DelayMeasured(peer, delay if there else None))
-            case InferRoute(peer):
-                self._check_introduced(node, peer, effect)
-                self._infer(node, peer)
+                self._answer(node, *self._measuring.answer(node, effect))
             case Watch(peer):
                 self._check_introduced(node, peer, effect)
                 self._watch(node, peer)
@@ -468,16 +461,7 @@ class Simulation:
     def _write(self, node: NodeId, key: str, changes: Sequence[tuple[str, bytes | None]]) -> None:
         write = Write(self._lives[node], key, changes)
         self._disks.begin(node, write)
-        self._push(self.now + self._faults.disk_ms, node, write)
-
-    def _infer(self, node: NodeId, peer: NodeId) -> None:
-        between = getattr(self._wire.network, "routers_between", None)
-        if between is None or not getattr(self._wire.network, "routers", 0):
-            self._answer(node, 0.0, RouteInferred(peer, (), "unavailable"))
-        elif self._wire.joins(node, peer):
-            self._answer(node, 2 * self._wire.latency_ms(node, peer), RouteInferred(peer, between(node, peer)))
-        else:
-            self._answer(node, self._faults.detect_ms, RouteInferred(peer, (), "unavailable"))
+        self._push(self.now + self._wire.faults.disk_ms, node, write)
 
     def _check_introduced(self, node: NodeId, peer: NodeId, effect: Effect) -> None:
         if self._introductions is not None:
@@ -543,19 +527,19 @@ class Simulation:
         for peer in peers:
             if (news := self._contacts.watch(node, peer)) is None:
                 continue
-            wait_ms = self._faults.detect_ms
+            wait_ms = self._wire.faults.detect_ms
             if type(news.stimulus) is not PeerLost:
                 # Never later than news of a crash in the meantime, which must be the last that is heard.
-                wait_ms = min(wait_ms, 2 * self._wire.latency_ms(node, peer))
+                wait_ms = min(wait_ms, self._wire.round_trip_ms(node, peer))
             self._push(self.now + wait_ms, node, _Notice(self._lives[node], news))
 
     def _tell(self, all_news: Iterable[News]) -> None:
         for news in all_news:
-            self._push(self.now + self._faults.detect_ms, news.node, _Notice(self._lives[news.node], news))
+            self._push(self.now + self._wire.faults.detect_ms, news.node, _Notice(self._lives[news.node], news))
 
     def _tell_of_miss(self, node: NodeId, other: NodeId) -> None:
         if self._contacts.miss(node, other) and node in self.protocols:
-            self._answer(node, self._faults.detect_ms, PeerLost(other))
+            self._answer(node, self._wire.faults.detect_ms, PeerLost(other))
 
     # -- the agenda and the record -------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """What lies between nodes: how long a message takes, and what may happen to it on the way.
 
 Three things decide about a message: the network's delay, the faults (loss, jitter, reordering), and cuts, which let
-messages pass only within a group of nodes. A message under way when a cut is made still arrives: it had passed.
+messages pass only within a group of nodes. A message under way when a cut is made still arrives: it had passed. Between
+servers that the underlay has as unreachable lies a cut that is never healed.
 
 Without `reorder`, a message never overtakes another of the same link, as over a TCP connection: the arrival is put off
 to that of the message before it.
@@ -17,7 +18,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from siftcast.overlays.contract import NodeId
-from siftcast.underlay import Underlay
+from siftcast.underlay import Underlay, Unreachable
 
 _CELLS_MAX = 4_000_000  # a matrix of this size is worth its copy as lists, which are read four times as fast
 
@@ -72,14 +73,15 @@ class Wire:
         self.network = network
         self.latency_ms = network.latency_ms
         self._rows: list[list[float]] | None = None
+        self._unreachable: Unreachable | None = None
         self._latency_from: Callable[[NodeId], Callable[[NodeId], float]] = partial(partial, network.latency_ms)
         if isinstance(network, Underlay):
-            self._latency_from = network.latency_from
+            self._latency_from, self._unreachable = network.latency_from, network.unreachable
             if network.servers**2 <= _CELLS_MAX:
                 self._rows = network.latencies_ms.tolist()
         self.is_calm = True
         """Whether every message arrives after the network's delay and nothing else need be asked."""
-        self._faults = faults
+        self.faults = faults
         self._random = random
         self._sides: dict[NodeId, int] = {}
         self._last: dict[tuple[NodeId, NodeId], float] = {}
@@ -94,20 +96,27 @@ class Wire:
     def divide(self, sides: Mapping[NodeId, int]) -> None:
         """Lets messages pass between nodes of one side only; those without a side are a side together."""
         self._sides = dict(sides)
-        self.is_calm = not self._sides and self._faults.loss == 0 and self._faults.jitter_ms == 0
+        is_whole = not self._sides and self._unreachable is None
+        self.is_calm = is_whole and self.faults.loss == 0 and self.faults.jitter_ms == 0
 
     def change(self, faults: Faults) -> None:
         """Has other things happen to messages from now on."""
-        self._faults = faults
+        self.faults = faults
         self.divide(self._sides)
 
     def joins(self, a: NodeId, b: NodeId) -> bool:
         """Whether no cut lies between two nodes."""
+        if self._unreachable is not None and self._unreachable.cuts(a, b):
+            return False
         return not self._sides or self._sides.get(a, 0) == self._sides.get(b, 0)
+
+    def round_trip_ms(self, node: NodeId, other: NodeId) -> float:
+        """How long a message and its answer take."""
+        return self.latency_ms(node, other) + self.latency_ms(other, node)
 
     def arrival_ms(self, node: NodeId, other: NodeId, now: float) -> float | None:
         """When a message sent now arrives, None if never."""
-        faults = self._faults
+        faults = self.faults
         if not self.joins(node, other) or (faults.loss and self._random.random() < faults.loss):
             return None
         arrival = now + self.latency_ms(node, other)
