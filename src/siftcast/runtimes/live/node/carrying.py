@@ -128,7 +128,7 @@ class Carrier:
             case PersistAll(key, changes):
                 self._write(key, changes)
             case MeasureDelay(peer):
-                self._peers.measuring.ask(peer, partial(self._tell_delay, peer), "protocol")
+                self._peers.measure(peer)
             case Watch(peer):
                 self._peers.watch(peer)
             case Unwatch(peer):
@@ -152,9 +152,6 @@ class Carrier:
                 self._say(what, facts, self._log.info if routine else self._log.warning)
             case _:
                 raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
-
-    def _tell_delay(self, peer: NodeId, delay_ms: float | None) -> None:
-        self._tell(DelayMeasured(peer, delay_ms))
 
     def _tell_route(self, peer: NodeId, route: Route) -> None:
         self._tell(RouteInferred(peer, route.routers, route.status, route.delays_ms))

@@ -29,6 +29,7 @@ import msgspec
 from siftcast.model import DataError
 from siftcast.overlays.contract import (
     ContactsFound,
+    DelayMeasured,
     Effects,
     Message,
     MessageReceived,
@@ -269,6 +270,10 @@ class Peers:
         connection = self._links.get(number) or self._guests.get(number)
         if connection is not None and not connection.blocked:
             connection.send(frame)
+
+    def measure(self, number: NodeId) -> None:
+        """Asks how far away a node is, for the protocol."""
+        self.measuring.ask(number, lambda delay_ms: self._tell(DelayMeasured(number, delay_ms)), "protocol")
 
     def _connection_of(self, number: NodeId) -> Connection | None:
         """The connection to a node that is there, which is used now."""
