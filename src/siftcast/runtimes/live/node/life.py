@@ -52,6 +52,7 @@ from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.grounding import Grounding
 from siftcast.runtimes.live.node.hearing import Hearing
 from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
@@ -74,7 +75,7 @@ from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import Description, Failure, Inquire, Question
-from siftcast.runtimes.live.wire.node_frames import Introduction
+from siftcast.runtimes.live.wire.node_frames import Introduction, PeerAnswer, PeerQuestion
 
 SHOWN_MAX = 2_000
 CONTACTS_MAX = 8
@@ -152,7 +153,16 @@ class Life:
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
             on_lost=lambda peer: self.inquiries.lost(peer),
-            on_question=lambda peer, frame: self.inquiries.received(peer, frame),
+            on_question=self._on_question,
+        )
+        self._grounding = Grounding(
+            self.loop,
+            self.overlay.node,
+            self._name,
+            address=lasting.line.advertised,
+            book=lasting.book,
+            measuring=self.peers.measuring,
+            routes=self.routes,
         )
         self._bounds = Bounds(self.peers.ages, lasting.book.name)
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
@@ -227,6 +237,7 @@ class Life:
         """Talks to no other node any more; `for_good` if this one has left them."""
         self.inquiries.stop()
         self._bounds.stop()
+        self._grounding.stop()
         self._budget.stop()
         self.routes.stop()
         await self.peers.stop(for_good=for_good)
@@ -307,7 +318,15 @@ class Life:
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
+        if frame.question == "ground":
+            frame = msgspec.structs.replace(frame, content=self._grounding.prepare(frame.content))
         self.inquiries.ask(connection, guard, frame)
+
+    def _on_question(self, peer: NodeId, frame: PeerQuestion | PeerAnswer) -> None:
+        """Another node asks or answers."""
+        if isinstance(frame, PeerAnswer):
+            self._grounding.learn(frame.answers)
+        self.inquiries.received(peer, frame)
 
     def leave(self) -> None:
         """Has the protocol hand over what it holds for others, and then leave; raises Refused where none can."""
@@ -429,6 +448,8 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
+        if question == "ground":
+            return self._grounding.answer(content)
         if question == "load":
             durable = [] if self._durable is None else self._durable.listed()
             filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]

@@ -58,7 +58,7 @@ from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
 from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Heartbeat, Hello, encode_frame
+from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Heartbeat, Hello, Question, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
     AgesWanted,
     Farewell,
@@ -271,9 +271,18 @@ class Peers:
         if connection is not None and not connection.blocked:
             connection.send(frame)
 
+    def can_read(self, number: NodeId, question: Question) -> bool:
+        """Whether a node knows a question; one of version 3 would take it for damage."""
+        connection = self._links.get(number) or self._guests.get(number)
+        return question != "ground" or (connection is not None and connection.version >= BOUNDS)
+
     def measure(self, number: NodeId) -> None:
         """Asks how far away a node is, for the protocol."""
-        self.measuring.ask(number, lambda delay_ms: self._tell(DelayMeasured(number, delay_ms)), "protocol")
+
+        def heard(delay_ms: float | None) -> None:
+            self._tell(DelayMeasured(number, delay_ms))
+
+        self.measuring.ask(number, heard, "protocol")
 
     def _connection_of(self, number: NodeId) -> Connection | None:
         """The connection to a node that is there, which is used now."""
