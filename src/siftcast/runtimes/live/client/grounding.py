@@ -159,7 +159,7 @@ class _Run:
                 await self._ask(GroundQuestion(self._name, is_over=True))
 
     async def _ask(self, question: GroundQuestion) -> tuple[list[tuple[str, GroundAnswer]], list[str]]:
-        facts: dict[str, Any] = await self._bus._inquire("ground", encode_question(question))
+        facts: dict[str, Any] = await self._bus._inquire("distances", encode_question(question))
         if not isinstance(facts.get("answers"), list):
             raise LiveError("the node does not say what others answer; is it of another version?")
         found = [(str(each.get("node")), answer_in(each)) for each in facts["answers"]]

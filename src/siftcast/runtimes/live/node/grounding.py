@@ -107,7 +107,7 @@ class Grounding:
             self._extend(question.run, run)
             rows = run.rows[question.first :][:ROWS_MAX] if question.report == self._own else []
             known = msgspec.structs.replace(known, asked=run.asked, done=len(run.rows), rows=rows)
-        return {"ground": msgspec.to_builtins(known)}
+        return {"distances": msgspec.to_builtins(known)}
 
     def learn(self, answers: Iterable[dict[str, Any]]) -> None:
         """What nodes answer says where they are."""

@@ -318,7 +318,7 @@ class Life:
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
-        if frame.question == "ground":
+        if frame.question == "distances":
             frame = msgspec.structs.replace(frame, content=self._grounding.prepare(frame.content))
         self.inquiries.ask(connection, guard, frame)
 
@@ -448,7 +448,7 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
-        if question == "ground":
+        if question == "distances":
             return self._grounding.answer(content)
         if question == "load":
             durable = [] if self._durable is None else self._durable.listed()

@@ -76,10 +76,12 @@ class Measuring:
     def ask(self, number: NodeId, heard: Heard, asker: Asker) -> None:
         """Measures a node; `heard` is given the delay in a later turn."""
         measurement = self._open.get(number)
-        if measurement is None:
-            measurement = self._open[number] = _Measurement()
-            self._budget.ask(asker, PROBES, lambda: self._begin(number))
+        if measurement is not None:
+            measurement.hearers.append(heard)
+            return
+        measurement = self._open[number] = _Measurement()
         measurement.hearers.append(heard)
+        self._budget.ask(asker, PROBES, lambda: self._begin(number))  # it may begin, and end, at once
 
     def stop(self) -> None:
         """Measures nothing any more; nobody is answered."""

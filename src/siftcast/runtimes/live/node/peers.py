@@ -274,7 +274,7 @@ class Peers:
     def can_read(self, number: NodeId, question: Question) -> bool:
         """Whether a node knows a question; one of version 3 would take it for damage."""
         connection = self._links.get(number) or self._guests.get(number)
-        return question != "ground" or (connection is not None and connection.version >= BOUNDS)
+        return question != "distances" or (connection is not None and connection.version >= BOUNDS)
 
     def measure(self, number: NodeId) -> None:
         """Asks how far away a node is, for the protocol."""

@@ -78,9 +78,9 @@ def decode_question(content: bytes) -> GroundQuestion:
 
 def answer_in(answer: object) -> GroundAnswer | None:
     """The part of a node's answer that is about this; None if there is none, or it is not what it should be."""
-    if not isinstance(answer, dict) or "ground" not in answer:
+    if not isinstance(answer, dict) or "distances" not in answer:
         return None
     try:
-        return msgspec.convert(answer["ground"], GroundAnswer)
+        return msgspec.convert(answer["distances"], GroundAnswer)
     except msgspec.ValidationError:
         return None
