@@ -402,8 +402,14 @@ class Life:
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes of the network, as this one sees them."""
+        lasting = self._lasting
         return list_members(
-            self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
+            self.overlay.node,
+            self.protocol.state(),
+            self.peers,
+            lasting.book,
+            lasting.line,
+            self.routes.inferred,
         )
 
     def _expected(self) -> list[str]:
