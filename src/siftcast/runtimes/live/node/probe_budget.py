@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import Literal
 
 PER_MINUTE = 600
+_ROUNDING = 1e-6
+"""What is missing because numbers are rounded is not waited for."""
 Asker = Literal["protocol", "people"]
 Begin = Callable[[], bool]
 """Begins what was asked for; says whether it was still wanted."""
@@ -65,7 +67,7 @@ class ProbeBudget:
         while (asker := next((each for each, line in self._lines.items() if line), None)) is not None:
             probes, begin = self._lines[asker][0]
             missing = min(probes, self._per_minute) - self._left
-            if missing > 0:
+            if missing > _ROUNDING:
                 self._timer = self._loop.call_later(60 * missing / self._per_minute, self._serve)
                 return
             line = self._lines.pop(asker)
