@@ -32,7 +32,7 @@ class ProbeBudget:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, per_minute: int = PER_MINUTE) -> None:
         self._loop = loop
-        self._per_minute = per_minute
+        self.per_minute = per_minute
         self._left = float(per_minute)
         self._counted_s = loop.time()
         self._lines: dict[Asker, deque[tuple[int, Begin]]] = {"protocol": deque(), "people": deque()}
@@ -66,9 +66,9 @@ class ProbeBudget:
         self._refill()
         while (asker := next((each for each, line in self._lines.items() if line), None)) is not None:
             probes, begin = self._lines[asker][0]
-            missing = min(probes, self._per_minute) - self._left
+            missing = min(probes, self.per_minute) - self._left
             if missing > _ROUNDING:
-                self._timer = self._loop.call_later(60 * missing / self._per_minute, self._serve)
+                self._timer = self._loop.call_later(60 * missing / self.per_minute, self._serve)
                 return
             line = self._lines.pop(asker)
             self._lines[asker] = line  # the other comes first next time
@@ -79,6 +79,6 @@ class ProbeBudget:
 
     def _refill(self) -> None:
         now_s = self._loop.time()
-        gained = (now_s - self._counted_s) * self._per_minute / 60
-        self._left = min(self._left + gained, float(self._per_minute))
+        gained = (now_s - self._counted_s) * self.per_minute / 60
+        self._left = min(self._left + gained, float(self.per_minute))
         self._counted_s = now_s

@@ -47,7 +47,7 @@ class Routes:
         self._budget = budget
         self._address_of = address_of
         self._log = log
-        self._is_permitted = is_permitted
+        self.is_permitted = is_permitted
         self._open: dict[NodeId, list[Hear]] = {}
         self._inferred: dict[NodeId, Route] = {}
         self._told: set[str] = set()
@@ -84,7 +84,7 @@ class Routes:
 
     def _obstacle(self, node: NodeId) -> str:
         """Why there is no use in trying."""
-        if not self._is_permitted:
+        if not self.is_permitted:
             return NOT_PERMITTED
         return "" if self._address_of(node) else "nobody has said where the node is"
 
