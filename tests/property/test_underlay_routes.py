@@ -1,6 +1,7 @@
 """Routes of random networks against an independent search, and laws that tie routes, latencies and arcs together."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +12,7 @@ from siftcast.underlay import Network, TransitStub
 
 @st.composite
 def underlays(draw):
-    """Connected networks with ties, parallel links and links of latency 0, and servers on some routers."""
+    """Connected networks with ties, parallel links and links of latency 0 or two, and servers on some routers."""
     routers = draw(st.integers(1, 8))
     latencies = st.integers(0, 4).map(float)
     links = [(draw(st.integers(0, i - 1)), i, draw(latencies)) for i in range(1, routers)]
@@ -22,11 +23,21 @@ def underlays(draw):
         links += [(*pair, draw(latencies)) for pair in draw(st.lists(ends, max_size=8))]
     network = Network.of(routers, links)
     if draw(st.booleans()):
-        return network.routers_as_servers()
+        return leaning(draw, network.routers_as_servers())
     places = draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=9))
     # Access links that are all alike, or nearly all different: latencies of the two are kept in different ways.
     each = st.lists(latencies, min_size=len(places), max_size=len(places))
-    return network.attach_at(places, draw(latencies | each))
+    return leaning(draw, network.attach_at(places, draw(latencies | each)))
+
+
+def leaning(draw, underlay):
+    """The same or, in half of all cases, with links that take any time back, in whole milliseconds to add exactly."""
+    links = np.flatnonzero(~underlay.arcs.is_access[::2])
+    if draw(st.booleans()):
+        latency_ms = underlay.arcs.latency_ms.copy()
+        latency_ms[2 * links + 1] = [draw(st.integers(0, 4)) for _ in links]
+        underlay.arcs = replace(underlay.arcs, latency_ms=latency_ms)
+    return underlay
 
 
 def all_latencies(underlay) -> np.ndarray:
@@ -66,6 +77,18 @@ def test_route_is_a_path_of_the_least_latency(underlay, data):
     assert nodes[-1] == underlay._server_nodes[b]
     assert len(set(nodes)) == len(nodes)
     assert underlay.arcs.latency_ms[route].sum() == underlay.latency_ms(a, b)
+
+
+@given(underlays(), st.data())
+def test_hops_are_the_routers_of_the_route_and_how_far_they_are(underlay, data):
+    servers = st.integers(0, underlay.servers - 1)
+    a, b = data.draw(servers), data.draw(servers)
+    route = list(underlay.route(a, b))
+    hops = underlay.hops(a, b)
+    passed = underlay.arcs.head[route][:-1].tolist()
+    assert hops.status == "ok"
+    assert hops.routers == underlay.routers_between(a, b) == tuple(underlay.router_names[node] for node in passed)
+    assert hops.delays_ms == tuple(np.cumsum(underlay.arcs.latency_ms[route])[:-1].tolist())
 
 
 @given(underlays(), st.data())

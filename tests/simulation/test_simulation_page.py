@@ -10,6 +10,7 @@ from siftcast.runtimes.sim.scenario import (
     ChurnSpec,
     CostSpec,
     FaultSpec,
+    MeasuringSpec,
     Step,
     TimingSpec,
     UnderlaySpec,
@@ -32,7 +33,7 @@ def test_page_names_every_key_of_a_scenario_and_every_measure():
         key
         for spec in (
             *(AdvertisementSpec, CheckSpec, ChurnSpec, CostSpec, FaultSpec),
-            *(Step, TimingSpec, UnderlaySpec, WorkloadSpec),
+            *(MeasuringSpec, Step, TimingSpec, UnderlaySpec, WorkloadSpec),
         )
         for key in spec.__struct_fields__
     ]

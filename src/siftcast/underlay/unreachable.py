@@ -9,6 +9,7 @@ Cost: a byte for each pair of servers, in each direction.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,19 @@ class Unreachable:
     def cuts(self, a: int, b: int) -> bool:
         """Whether nothing gets through between two servers."""
         return self.rows[a][b] == 1
+
+    def way(self, a: int, b: int) -> list[int]:
+        """From one server to another by the fewest others between, each of which reaches the next."""
+        before, found = {a: a}, deque([a])
+        while found and b not in before:
+            server = found.popleft()
+            near = [other for other, cut in enumerate(self.rows[server]) if not cut and other not in before]
+            before.update(dict.fromkeys(near, server))
+            found.extend(near)
+        way = [b]
+        while way[-1] != a:
+            way.append(before[way[-1]])
+        return way[::-1]
 
     def avoided(self, latencies_ms: Floats) -> Floats:
         """Latencies for who makes a plan: pairs that cannot reach each other are farther than any way around.

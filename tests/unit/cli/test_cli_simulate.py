@@ -2,11 +2,13 @@
 
 import re
 import shlex
+from datetime import UTC, datetime
 
 import pytest
 
 from siftcast.interfaces.cli.simulate_example import EXAMPLE
 from siftcast.overlays.trace import Trace
+from siftcast.underlay import GroundFile, GroundHost, write_ground
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_an_unknown_event_and_a_wrong_file_are_refused(run, scenario):
     assert "no event 'nope'" in done.err
     done = run("simulate", scenario(('name = "filter-based"', 'name = "filter"')))
     assert done.status == 2
-    assert "line 18: scheme.name: there is no scheme 'filter'" in done.err
+    assert "line 21: scheme.name: there is no scheme 'filter'" in done.err
 
 
 def test_options_of_one_run_and_of_many_are_not_mixed(run, scenario):
@@ -114,3 +116,22 @@ def test_options_of_one_run_and_of_many_are_not_mixed(run, scenario):
         done = run("simulate", scenario(), *options)
         assert done.status != 0
         assert "seeds" in done.err
+
+
+def test_a_measured_network_is_simulated_and_its_hosts_are_named_in_the_picture(run, scenario, tmp_path):
+    hosts = tuple(GroundHost(name) for name in ("Köln", "a < b", "Wien", "Oslo"))
+    delays_ms = tuple(tuple(0.0 if a == b else 5.0 + a + b for b in range(4)) for a in range(4))
+    write_ground(tmp_path / "my.ground", GroundFile(datetime(2026, 11, 19, tzinfo=UTC), hosts, delays_ms))
+    options = EXAMPLE[EXAMPLE.index("[underlay.options]") : EXAMPLE.index("[scheme]")]
+    generator = re.search('generator = "transit-stub".*\n', EXAMPLE)[0]
+    measured = 'file = "my.ground"\nformat = "ground"\n'
+    path = scenario((generator, measured), (options, ""), ("servers = 15", ""))
+    done = run("simulate", path, "--svg", "network.svg")
+    assert done.status == 0, done.err
+    assert re.search(r"filter-based on 4 servers(?! and)", done.out)
+    picture = (tmp_path / "network.svg").read_text(encoding="utf-8")
+    assert all(f">{name}</text>" in picture for name in ("Köln", "a &lt; b", "Wien", "Oslo"))
+    (tmp_path / "my.ground").write_bytes((tmp_path / "my.ground").read_bytes()[:-9])
+    cut_off = run("simulate", path)
+    assert cut_off.status == 2
+    assert re.search(r"scenario\.toml, line \d+: underlay: .*my\.ground, line \d+: is no whole JSON", cut_off.err)

@@ -152,7 +152,8 @@ def _run_with_progress(run: ScenarioRun, *, show: bool) -> None:
 def _show(run: ScenarioRun, verdict: Verdict) -> None:
     console, scenario = out(), run.file.scenario
     console.print(Text(scenario.title or run.file.path, "bold"))
-    what = f"{scenario.scheme.name} on {run.underlay.servers:,} servers and {run.underlay.routers:,} routers"
+    routers = f" and {run.underlay.routers:,} routers" if run.underlay.routers else ""
+    what = f"{scenario.scheme.name} on {run.underlay.servers:,} servers{routers}"
     console.print(Text(f"{what}; {run.simulation.handled:,} steps, {run.simulation.now:,.0f} ms; seed {run.seed}"))
     table = Table(box=None, pad_edge=False)
     for heading in ("", "measured", "asked"):

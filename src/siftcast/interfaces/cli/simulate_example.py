@@ -7,8 +7,11 @@ title = "A broker goes down and comes back"
 
 [underlay]                      # the physical network
 generator = "transit-stub"      # or waxman, balanced-tree; or: file = "map.brite", format = "brite"
+                                # or a network of your own: file = "my.ground", format = "ground"
 servers = 40                    # brokers, on random routers; left out: every router is one
 access_ms = 1.0                 # between a server and its router
+# asymmetry = 0.3               # the share of links that are slower in one direction
+# unreachable = 0.05            # the share of pairs of servers that cannot reach each other
 
 [underlay.options]              # what the generator takes
 transit_domains = 2
@@ -58,6 +61,12 @@ loss = 0.0
 jitter_ms = 2.0
 reorder = false
 detect_ms = 100.0               # until neighbours notice that a node is gone
+
+# [measuring]                   # how well servers measure each other; left out: exactly
+# noise = 0.15                  # relative deviation of a delay
+# loss = 0.1                    # share of measurements without an answer
+# anonymous = 0.33              # share of routers without a name
+# partial = 0.1                 # share of routes that cannot be followed to their end
 
 [[schedule]]                    # times count from the first publication
 at_ms = 1500

@@ -38,7 +38,7 @@ from siftcast.runtimes.sim.measuring import Accuracy
 from siftcast.runtimes.sim.parties import server_of
 from siftcast.runtimes.sim.queueing import Costs, QueueingSimulation
 from siftcast.runtimes.sim.scenario import ScenarioFile, Step
-from siftcast.runtimes.sim.scenario_underlay import build_underlay, planned_ms
+from siftcast.runtimes.sim.scenario_underlay import build_underlay, planned_ms, reachable_contacts
 from siftcast.runtimes.sim.schedules import check_schedule
 from siftcast.runtimes.sim.simulation import Simulation
 from siftcast.runtimes.sim.wire import Faults
@@ -124,6 +124,10 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
     if problem:
         raise file.error("scheme.options", problem)
     faults = Faults(**msgspec.structs.asdict(scenario.faults))
+    contacts = None
+    if chosen.begins_with_contacts:
+        begun = {server: chosen.contacts(plan, server) for server in range(underlay.servers)}
+        contacts = reachable_contacts(underlay, begun).__getitem__
     simulation = _guard(
         file,
         "scheme.options",
@@ -135,7 +139,7 @@ def prepare(file: ScenarioFile, seed: int) -> ScenarioRun:
             seed=fault_seed,
             faults=faults,
             accuracy=Accuracy(**msgspec.structs.asdict(scenario.measuring)),
-            contacts=partial(chosen.contacts, plan) if chosen.begins_with_contacts else None,
+            contacts=contacts,
         ),
     )
     homes: dict[int, list[Subscription]] = {}

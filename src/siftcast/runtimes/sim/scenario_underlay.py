@@ -5,6 +5,8 @@ Each impairment draws from a stream of its own, so that neither changes the netw
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,21 @@ def planned_ms(underlay: Underlay) -> Floats:
     """The latencies that a plan is made from: it avoids pairs that cannot reach each other."""
     unreachable = underlay.unreachable
     return underlay.latencies_ms if unreachable is None else unreachable.avoided(underlay.latencies_ms)
+
+
+def reachable_contacts(underlay: Underlay, contacts: Mapping[int, Iterable[int]]) -> dict[int, tuple[int, ...]]:
+    """Contacts of all servers, with others beside those that cannot be reached: a way to each of them.
+
+    Whoever names contacts to a peer that cannot reach them has to name it others. Each server on the way has the next
+    one for a contact, so that who was to hang together by contacts still does.
+    """
+    named = {server: dict.fromkeys(others) for server, others in contacts.items()}
+    if underlay.unreachable is not None:
+        for server, others in contacts.items():
+            for other in others:
+                for one, next_one in pairwise(underlay.unreachable.way(server, other)):
+                    named[one][next_one] = None
+    return {server: tuple(others) for server, others in named.items()}
 
 
 def _servers(spec: UnderlaySpec, folder: Path, rng: np.random.Generator) -> Underlay:
