@@ -148,7 +148,7 @@ def _show(output: Path, measured: MeasuredGround, file: GroundFile) -> None:
         counts = Counter(route.status for route in file.routes)
         routers = {router for route in file.routes for router in route.routers if router is not None}
         said = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-        shown.append(("routes", f"{said}; routers answered from {len(routers)} addresses"))
+        shown.append(("routes", f"{said}; routers answered from {len(routers)} addresses" if routers else said))
     out().print(facts([*shown, ("written", str(output))]))
     for one, other, why in measured.failures()[:_NAMED_MAX]:
         _warn(f"not measured: {one.name} → {other.name}: it {why}")
