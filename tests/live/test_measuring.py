@@ -231,6 +231,18 @@ def test_a_node_that_nobody_knows_or_that_goes_is_answered_with_nothing() -> Non
     assert node.heard == [("unknown", None), ("goes", None)]
 
 
+def test_a_node_that_is_called_and_comes_back_on_time_is_measured_although_it_was_lost_before() -> None:
+    node = Measured()
+    node.ask(7)
+    node.measuring.lost(7)  # it is not connected, and still called
+    assert not node.heard
+    far = node.join(7)
+    node.clock.go_on(1.0)
+    far.answer()
+    node.clock.go_on(0.0)
+    assert [delay_ms is not None for _, delay_ms in node.heard] == [True]
+
+
 def test_a_connection_that_takes_the_place_of_another_is_measured_from_the_beginning() -> None:
     node = Measured()
     node.join(7)
@@ -398,6 +410,21 @@ async def test_a_node_measures_another_over_a_slow_line_and_shows_what_it_found(
         assert row["predicted_ms"] > 0
         assert own["coordinate"][:2] != (0.0, 0.0), "it has moved"
         json.dumps(life.members())
+
+
+@on_loop
+async def test_a_node_that_is_forgotten_while_it_is_measured_is_answered_with_nothing(tmp_path: Path) -> None:
+    async with small_network(tmp_path, 2) as network:
+        for name in network.names:
+            await network.start(name)
+        await network.joined()
+        talk = network.nodes["n1"].life.peers
+        other = network.nodes["n0"].life.overlay.node
+        heard: list[float | None] = []
+        talk.measuring.ask(other, heard.append, "people")
+        talk.forget(other)
+        await until(lambda: heard)
+        assert heard == [None]
 
 
 @on_loop

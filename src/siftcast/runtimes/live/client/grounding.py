@@ -102,9 +102,7 @@ class _Run:
     async def find_hosts(self, buses: Sequence[Bus]) -> None:
         """Who there is to measure, and be measured."""
         answers, self._silent = await self._ask(GroundQuestion(self._name))
-        known = {
-            each.identity: MeasuredHost(name, each.identity, each.address) for name, each in answers if each.address
-        }
+        known = {each.identity: MeasuredHost(name, each.identity, each.address) for name, each in answers}
         wanted = set(known) if len(buses) == 1 else {await self._identity(bus, known) for bus in buses}
         self._hosts = {identity: known[identity] for identity in sorted(wanted, key=lambda each: known[each].name)}
         if len(self._hosts) < 2:

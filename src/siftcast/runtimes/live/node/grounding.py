@@ -113,7 +113,7 @@ class Grounding:
         """What nodes answer says where they are."""
         for each in answers:
             answer = answer_in(each)
-            if answer is not None and answer.identity != self._own:
+            if answer is not None and answer.identity != self._own and answer.address:
                 self._book.learn(Introduction(answer.identity, str(each.get("node")), answer.address, answer.since))
 
     def stop(self) -> None:

@@ -79,7 +79,9 @@ def list_members(
     else:
         found = [row for row in told if isinstance(row, Mapping) and isinstance(row.get("identity"), int)]
         rows = [{"reach": "" if row.get("state") in (LEFT, GONE) else reach(row["identity"]), **row} for row in found]
-    known = routers_in_common(routes)
+    there = (row["identity"] for row in rows if row.get("state") not in (LEFT, GONE))
+    routes = {node: routes[node] for node in there if node in routes}
+    shared = routers_in_common(routes)
     members = [
         {
             "identity": row["identity"],
@@ -88,7 +90,7 @@ def list_members(
             "address": place.address() if row["identity"] == own else book.address(row["identity"]),
             "delay_ms": delays_ms.get(row["identity"]),
             **_whereabouts(own, row["identity"], peers.coordinates),
-            **_way(row["identity"], routes, known.get(row["identity"], {}), names),
+            **_way(row["identity"], routes, shared.get(row["identity"], {}), names),
             **row,
         }
         for row in rows

@@ -334,6 +334,7 @@ class Peers:
         self._forget_measured(number)
 
     def _forget_measured(self, number: NodeId) -> None:
+        self._lose_measured(number)
         self.echoes.forget(number)
         self.coordinates.forget(number)
 

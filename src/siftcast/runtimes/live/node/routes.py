@@ -27,6 +27,8 @@ _PROBES: Final = 8
 """What a walk is taken to need until it is known."""
 NOT_PERMITTED: Final = "routes are not probed: traceroute = true in [node] permits it"
 _REASONS_MAX: Final = 1_000
+_KEPT_MAX: Final = 10_000
+"""So many routes are remembered, the last to be inferred."""
 
 Hear = Callable[[Route], None]
 
@@ -71,10 +73,6 @@ class Routes:
             self._open[node] = [hear]
             self._budget.ask(asker, _PROBES, lambda: self._begin(node))
 
-    def forget(self, node: NodeId) -> None:
-        """A node is gone for good."""
-        self._inferred.pop(node, None)
-
     def stop(self) -> None:
         """Walks no more; nobody is answered."""
         self._is_stopped = True
@@ -111,7 +109,10 @@ class Routes:
     def _end(self, node: NodeId, route: Route) -> None:
         if route.status == "unavailable":
             self._say(route.reason)
+        self._inferred.pop(node, None)
         self._inferred[node] = route
+        if len(self._inferred) > _KEPT_MAX:
+            del self._inferred[next(iter(self._inferred))]
         for hear in self._open.pop(node):
             self._loop.call_soon(hear, route)
 
