@@ -103,6 +103,11 @@ class Scheme(ABC, Generic[Options, Plan]):
         """Whether a durable node can run it: all that its control messages say can be remembered."""
         return not self.begins_with_contacts and not forgotten_messages(self.protocol)
 
+    @property
+    def is_renewed(self) -> bool:
+        """Whether nodes of the wire's version before would not understand all that its nodes say."""
+        return any(kind.renewed for kind in self.protocol.messages)
+
     def objection(self, options: Options, *, sockets: bool, durable: bool) -> str:
         """Why it cannot run like this with these options, though it can with others; empty if it can."""
         return ""

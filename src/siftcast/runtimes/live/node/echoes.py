@@ -29,6 +29,8 @@ class Echoes:
         self._recent_ms: dict[NodeId, deque[float]] = {}
         self.delays_ms: dict[NodeId, float] = {}
         """How far away each node is that was measured, connected or not."""
+        self.least_ms: dict[NodeId, float] = {}
+        """How far away each was when nothing waited, by the same measurements."""
         self._asked: dict[int, tuple[NodeId, float, Heard | None]] = {}
         self._looked_at: set[NodeId] = set()
         """Those to whom a heartbeat is on its way that nobody has to be told of."""
@@ -63,7 +65,7 @@ class Echoes:
         delay_ms = (monotonic() - sent_s) * 1_000 / 2
         recent = self._recent_ms.setdefault(number, deque(maxlen=REMEMBERED))
         recent.append(delay_ms)
-        self.delays_ms[number] = median(recent)
+        self.delays_ms[number], self.least_ms[number] = median(recent), min(recent)
         if heard is not None:
             heard(delay_ms)
         return self.delays_ms[number]
@@ -81,3 +83,4 @@ class Echoes:
         """A node is gone for good."""
         self._recent_ms.pop(number, None)
         self.delays_ms.pop(number, None)
+        self.least_ms.pop(number, None)

@@ -32,10 +32,11 @@ from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import Member, View, first_view
 from siftcast.overlays.roles import EDGE
 from siftcast.overlays.tables import TableFactory
-from siftcast.runtimes.live.errors import ConfigurationError
+from siftcast.runtimes.live.errors import ConfigurationError, VersionError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec, OverlaySpec
 from siftcast.runtimes.live.node.identity import identity_of, listed_identity
 from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
+from siftcast.runtimes.live.wire.frames import OLDEST, VERSION
 from siftcast.runtimes.live.wire.node_frames import Invitation
 from siftcast.schemes import Ground, Scheme, scheme, schemes
 from siftcast.schemes.planned_node import planned_node
@@ -56,6 +57,20 @@ class Terms(msgspec.Struct, frozen=True):
         """The same for all nodes of the network, and for those of no other."""
         shape = [self.network, self.scheme, sorted(self.options.items()), self.schema, self.durable]
         return blake2b(msgspec.msgpack.encode(shape), digest_size=16, person=b"siftcast-terms").hexdigest()
+
+
+def oldest_of(name: str) -> int:
+    """The oldest version whose nodes can be in a network of this scheme."""
+    return VERSION if scheme(name).is_renewed else OLDEST["node"]
+
+
+def check_version(name: str, version: int, whose: str) -> None:
+    """Raises VersionError if whoever speaks this version would not understand nodes of a scheme."""
+    if version < (oldest := oldest_of(name)):
+        raise VersionError(
+            f"the messages of scheme '{name}' have changed: {whose} speaks version {version}, and nodes of such a "
+            f"network speak version {oldest}; give all of them the same siftcast"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +112,11 @@ class Overlay:
     def is_planned(self) -> bool:
         """Whether its nodes have a plan, and so know all members."""
         return not scheme(self.scheme).begins_with_contacts
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version whose nodes understand what this one says."""
+        return oldest_of(self.scheme)
 
     @property
     def base(self) -> str:

@@ -137,6 +137,7 @@ class Peers:
             on_failed=self._not_reached,
             on_successor=self._succeeded,
             log=log,
+            scheme=overlay.scheme,
             random=random,
         )
         self._reception = Reception(
@@ -158,7 +159,7 @@ class Peers:
             can_call=lambda number: number in self._book and number not in self._lost,
             call=self._call,
         )
-        self.ages = Ages(self._node, self.echoes.delays_ms.get, self._want_ages, random)
+        self.ages = Ages(self._node, self.echoes.least_ms.get, self._want_ages, random)
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
