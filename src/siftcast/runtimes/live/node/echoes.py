@@ -3,7 +3,8 @@
 Two ask for it: the protocol and people, who are answered with the median of several (`measuring`); and whoever is shown
 the network or has it planned (`siftcast members`, `siftcast network replan`, `ages`), for whom each connection is
 looked at now and then. They see the median of the last `REMEMBERED`, whoever asked for them: one heartbeat may have
-waited behind much else. The same goes for clients whose subscriptions have a bound (`bounds`).
+waited behind much else. The same goes for clients whose subscriptions have a bound (`bounds`). `ages` goes by the least
+of these instead: it adds how long each message has waited, and would count a busy moment twice.
 """
 
 from __future__ import annotations
