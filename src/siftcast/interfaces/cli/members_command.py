@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +38,8 @@ def members(
     The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it. What
     coordinates predict stands beside the delay that was measured, and the routers on the way where they were inferred.
 
+    The last line says what the network is planned by.
+
     Example: siftcast members --at siftcast://127.0.0.1:7007
 
     Parameters
@@ -52,16 +55,17 @@ def members(
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.client.operating import Rows, members_of, members_of_all
+    from siftcast.runtimes.live.client.operating import Rows, members_of_all
     from siftcast.runtimes.live.node.node import run
 
-    async def ask() -> tuple[dict[str, Rows], list[str]]:
+    async def ask() -> tuple[dict[str, Rows], list[str], Facts]:
         async with call_node(node_at(at), "siftcast members", token=token, authorities=authorities) as bus:
             if all:
-                return await members_of_all(bus)
-            return {"": await members_of(bus)}, []
+                return *await members_of_all(bus), {}
+            described = await bus.describe()
+            return {"": described["members"]}, [], described.get("plan", {})
 
-    found, silent = run(ask())
+    found, silent, plan = run(ask())
     if json:
         shown = {"nodes": found, "silent": silent} if all else found[""]
         out().print(Text(msgspec.json.encode(shown).decode()), soft_wrap=True)
@@ -70,9 +74,22 @@ def members(
         if all:
             out().print(Text(f"as {node} sees it", "bold"))
         out().print(_table(rows))
+    if plan:
+        out().print(Text(_plan_words(plan)), soft_wrap=True)
     if silent:
         err().print(Text(f"did not answer: {', '.join(silent)}", "yellow"), soft_wrap=True)
     return OK
+
+
+def _plan_words(plan: Facts) -> str:
+    """What the newest plan was made by, and when that was measured."""
+    words = f"plan {plan['number']} is by {plan['by']}"
+    if "at_s" in plan:
+        when = datetime.fromtimestamp(plan["at_s"]).astimezone()
+        words += f" of {when.isoformat(sep=' ', timespec='seconds')}"
+    if plan.get("after_ms") is not None:
+        words += f": {plan['after_ms']:.1f} ms between two nodes, {plan['before_ms']:.1f} ms before"
+    return f"{words}; it follows the ground" if plan["follows_ground"] else words
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:

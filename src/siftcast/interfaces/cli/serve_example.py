@@ -47,6 +47,8 @@ interval_ms = 5000.0            # three missed ones end a connection
 network = "siftcast"            # what the network is called; two of different names do not mix
 scheme = "filter-based"         # siftcast schemes lists them, with their options
 # schema = "schema.toml"        # for schemes that divide the content: with a domain for the attribute to cut
+ground = "named"                # measured: planned by the delays between nodes, and again when these change
+ground_ms = 60000.0             # how often they are collected, if ground is measured
 # links = [["node", "other"]]   # the tree that joins the nodes; left out: one that suits the regions
 
 [overlay.options]               # what the scheme takes

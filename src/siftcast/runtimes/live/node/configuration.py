@@ -128,6 +128,8 @@ class OverlaySpec(Spec, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     schema: str | None = None
     absent_ms: Milliseconds = 15_000.0
+    ground: Literal["named", "measured"] = "named"
+    ground_ms: Milliseconds = 60_000.0
     links: list[tuple[str, str]] = []
     nodes: list[MemberSpec] = []
 

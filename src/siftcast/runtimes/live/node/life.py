@@ -59,7 +59,6 @@ from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
 from siftcast.runtimes.live.node.load_meter import LoadMeter
-from siftcast.runtimes.live.node.measured import combine, summarise
 from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
@@ -70,6 +69,7 @@ from siftcast.runtimes.live.node.routes import Routes
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.node.settling import SettledTables
+from siftcast.runtimes.live.node.surveying import DELAYS, Surveyor
 from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
@@ -152,6 +152,7 @@ class Life:
             budget=self._budget,
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
+            measures_again=lambda: self._surveyor.follows,
             on_lost=lambda peer: self.inquiries.lost(peer),
             on_question=self._on_question,
         )
@@ -197,6 +198,15 @@ class Life:
             answer=self._answer,
             event_of=self._event_of,
         )
+        self._surveyor = Surveyor(
+            self.overlay,
+            view=lambda: self.protocol.view if isinstance(self.protocol, Planned) else None,
+            gone=self._gone,
+            gather=self.inquiries.gather,
+            tell=self.tell,
+            log=self._log,
+            random=lasting.random,
+        )
 
     def _lay_out(self) -> Overlay:
         """This node's part in the network of its file, or in the one that it has joined."""
@@ -224,6 +234,8 @@ class Life:
 
     def open(self) -> None:
         """Gives the protocol what was kept."""
+        if self.overlay.is_planned:
+            self._surveyor.start()
         clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
         if self._store is None:
             self.tell(Started({}, clock_ms, nonce=nonce, contacts=self.overlay.contacts))
@@ -235,6 +247,7 @@ class Life:
 
     async def hang_up(self, *, for_good: bool = False) -> None:
         """Talks to no other node any more; `for_good` if this one has left them."""
+        self._surveyor.stop()
         self.inquiries.stop()
         self._bounds.stop()
         self._grounding.stop()
@@ -345,16 +358,13 @@ class Life:
 
     def replan(self, connection: Connection, request: int) -> None:
         """Has the network planned by what all nodes have measured, and says what that is. Raises Refused."""
-        planned = self._planned()
+        self._planned()
 
-        def plan(answers: list[dict[str, Any]], silent: list[str]) -> None:
-            measured = combine(answers, self._gone())
-            settings = msgspec.structs.replace(PlanSettings.decode(planned.settings), measured=measured)
-            self.tell(ApplyRequested(settings.encode()))
+        def answer(facts: dict[str, Any]) -> None:
             if not connection.closing:
-                connection.send(Description(request, {**summarise(measured, answers), "silent": silent}))
+                connection.send(Description(request, facts))
 
-        self.inquiries.gather("load", b"", plan)
+        self._surveyor.replan(answer)
 
     def _planned(self) -> Planned:
         if not isinstance(self.protocol, Planned):
@@ -457,9 +467,11 @@ class Life:
         if question == "distances":
             return self._grounding.answer(content)
         if question == "load":
+            delays_ms = list(self.peers.echoes.delays_ms.items())
+            if content == DELAYS:
+                return {"identity": self.overlay.node, "delays_ms": delays_ms}
             durable = [] if self._durable is None else self._durable.listed()
             filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]
-            delays_ms = list(self.peers.echoes.delays_ms.items())
             load = self._load.describe(filters, self.loop.time() * 1_000)
             return {"identity": self.overlay.node, "delays_ms": delays_ms, **load}
         event, names = content.decode("utf-8", "replace"), self._lasting.book.names
@@ -491,6 +503,7 @@ class Life:
             "address": self._lasting.line.address(),
             "scheme": self.overlay.scheme,
             "members": self.members(),
+            "plan": self._surveyor.describe(),
             "peers": self.peers.present,
             "missing": self.peers.missing,
             "clients": len(self.sessions.open),

@@ -96,7 +96,9 @@ class Peers:
         queue_bytes_max: int,
         on_lost: Callable[[NodeId], None],
         on_question: Callable[[NodeId, PeerQuestion | PeerAnswer], None],
+        measures_again: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`measures_again` says whether also nodes that nothing is sent to are to be measured more than once."""
         self.sent = 0
         self.received = 0
         self.dropped = 0
@@ -163,6 +165,7 @@ class Peers:
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
+        self._measures_again = measures_again
         self._is_started = False
 
     def start(self) -> None:
@@ -498,9 +501,11 @@ class Peers:
         self._round = self._loop.call_later(_ROUND_S, self._go_round)
         self._guests.say_unneeded()
         if self._measures_all:
-            known = (self._node, *self.connected, *self._lost, *self.echoes.delays_ms)
-            self._soundings.measure_one([each for each in self._book.names if each not in known])
-        used = self._guests.items() if self.ages.is_wanted else ()
+            near = (self._node, *self.connected, *self._lost)
+            far = [each for each in self._book.names if each not in near]
+            unmeasured = [each for each in far if each not in self.echoes.delays_ms]
+            self._soundings.measure_one(unmeasured or (far if self._measures_again() else ()))
+        used = self._guests.items() if self.ages.is_wanted or self._measures_again() else ()
         for number, connection in (*self._links.items(), *used):
             if not connection.blocked:
                 self.echoes.look(number, connection)
