@@ -182,6 +182,7 @@ class CoreNetwork:
     def crash(self, *nodes):
         for node in nodes:
             self.simulation.crash(node, at_ms=self.now)
+        self.run(0)
         self.held = {id: held for id, held in self.held.items() if held[0] not in nodes}
 
     def leave(self, *nodes):
