@@ -30,6 +30,7 @@ from siftcast.overlays.contract import (
     Message,
     MessageReceived,
     NodeId,
+    PeerLost,
     Protocol,
     PublishRequested,
     Refuse,
@@ -42,7 +43,7 @@ from siftcast.overlays.contract import (
     UnsubscribeRequested,
 )
 from siftcast.overlays.discovery import Discovery
-from siftcast.overlays.membership import Member, Neighbouring
+from siftcast.overlays.membership import Finding, Member, Neighbouring
 from siftcast.overlays.messages import Announce, Retract
 from siftcast.overlays.protocols.core_tree.beats import ROUND_MAX, Beats
 from siftcast.overlays.protocols.core_tree.messages import (
@@ -138,6 +139,9 @@ class CoreTree(Protocol):
                 return self._leave()
             case Started():
                 return self._start(stimulus)
+            case PeerLost(peer):
+                self._passing.lose(peer)
+                return self._settle(self._near.handle(stimulus, now), regroups=True)
             case _ if self._near.concerns(stimulus):
                 return self._settle(self._near.handle(stimulus, now), regroups=True)
         return NOTHING
@@ -255,6 +259,8 @@ class CoreTree(Protocol):
         news, self._near.news = self._near.news, []
         effects: list[Effect] = []
         for each in news:
+            if type(each) is Finding and each.state == "lost":
+                self._passing.lose(each.peer)
             if type(each) is Neighbouring and each.change == "down":
                 peer = each.peer
                 self._forget(peer)

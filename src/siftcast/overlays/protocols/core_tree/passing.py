@@ -8,7 +8,7 @@ wanted over it (`Branch.missed`), the events of the last seconds that it wants a
 Where each two cores are joined by their own shortest ways, the core that an event comes to from its cell names the
 other cores that want it, and every peer on the way sends it on to those that lie in the same direction. The names are
 divided at each step, so each core gets it once, though the ways form no tree. What finds no way waits for one, as long
-as events are passed on late.
+as events are passed on late; what was sent over a neighbour that has crashed is sent once more.
 
 Order is not promised, and an event that a lossy link loses is lost.
 
@@ -17,8 +17,9 @@ Cost: an event, one `match_any` for each neighbour on the tree; the memory of th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from siftcast.model import Event
 from siftcast.overlays.contract import Deliver, Effect, NodeId, SendMessage, Spent
@@ -32,15 +33,18 @@ Had = set[tuple[int, NodeId, int]]
 """Who has an event from here or gave it to us: on which tree, and over which link."""
 _AS_PARCEL = -1
 _HOPS = 255
+_SENT_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A parcel for a core to which there is no way yet."""
+class _Sending:
+    """An event for a core, to which there is no way yet, or which was sent over a neighbour at a time."""
 
     core: NodeId
     kept: Kept[Had]
     late: bool
+    hops: int
+    sent_ms: float = 0.0
 
 
 class Passing:
@@ -52,6 +56,7 @@ class Passing:
         "_node",
         "_now",
         "_recent",
+        "_sent",
         "_since",
         "_towards",
         "_trees",
@@ -75,7 +80,8 @@ class Passing:
         self._all_pairs = all_pairs
         self._recent = Recent[Had](linger_ms)
         self._since: dict[str, float] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Sending] = []
+        self._sent: dict[NodeId, deque[_Sending]] = {}
         self._now = 0.0
         self.matched = Sketch()
 
@@ -138,12 +144,22 @@ class Passing:
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 if each.kept.born_ms > now - self._linger_ms:
-                    effects += self._send(each.kept, [each.core], each.late)
+                    effects += self._send(each.kept, [each.core], each.late, each.hops)
         return effects
+
+    def lose(self, peer: NodeId) -> None:
+        """A neighbour has crashed, perhaps with events on their way to cores, which are to be sent once more."""
+        for each in self._sent.pop(peer, ()):
+            self._waiting.append(replace(each, late=True))
 
     def expire(self, now: float) -> None:
         """Forgets what came too long ago."""
         self._recent.expire(now)
+        for peer, sent in tuple(self._sent.items()):
+            while sent and sent[0].sent_ms <= now - self._linger_ms:
+                sent.popleft()
+            if not sent:
+                del self._sent[peer]
 
     # -- an event on one tree --------------------------------------------------------------------------------
 
@@ -218,9 +234,11 @@ class Passing:
         for core in cores:
             peer = self._towards(core)
             if peer is None:
-                self._waiting.append(_Waiting(core, kept, late))
+                self._waiting.append(_Sending(core, kept, late, hops))
             else:
                 onward.setdefault(peer, []).append(core)
+                sent = self._sent.setdefault(peer, deque(maxlen=_SENT_MAX))
+                sent.append(_Sending(core, kept, late, hops, self._now))
         elapsed_ms = self._now - kept.born_ms
         return [
             SendMessage(CoreParcel(tuple(to), kept.event, elapsed_ms, hops, late), (peer,))
