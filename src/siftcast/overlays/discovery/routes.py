@@ -7,8 +7,8 @@ router are joined by a route that has that router alone, or none at all; there a
 would be before all others.
 
 *Anonymous routers.* A traceroute meets a nameless router as a new one each time. Here two are taken for the same if all
-that stands before them is the same, which is their position and their neighbour: taken for different ones, most of what
-routes are for is lost where a third of the routers is nameless (RDP 1.38 becomes 1.73 on Waxman, merged 1.45).
+that stands before them is the same, which is their position and their neighbour. Taken for different ones, routes place
+nobody behind a nameless router, and peers have more links than they need.
 """
 
 from __future__ import annotations
