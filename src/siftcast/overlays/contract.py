@@ -228,9 +228,14 @@ class MessageReturned(Stimulus, frozen=True, gc=False):
 
 
 class ApplyRequested(Stimulus, frozen=True, gc=False):
-    """A person wants the network planned by other settings."""
+    """A person wants the network planned by other settings.
+
+    With `over`, nobody but the runtime wants it: in place of the plan of that number, unless that has changed by then,
+    or people want something of the network.
+    """
 
     settings: bytes
+    over: int = 0
 
 
 class PlanChanged(Stimulus, frozen=True, gc=False):

@@ -116,6 +116,13 @@ class Scheme(ABC, Generic[Options, Plan]):
         """What in the options came out otherwise than it says, or does nothing, on this network: a sentence each."""
         return ()
 
+    def cost(self, plan: Plan, ground: Ground) -> float | None:
+        """The mean delay in ms between two nodes, by this plan and on this ground; the plan may be of another ground.
+
+        None where another ground would give no better plan: delays do not count in it, or people wrote its links down.
+        """
+        return None
+
     def configure(self, changes: Mapping[str, object]) -> Options:
         """The options with some of them changed; unknown names and bad values raise `SchemeError`."""
         fields: Any = self.options
