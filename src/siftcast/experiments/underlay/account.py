@@ -59,6 +59,19 @@ Where something was printed because of what came out, it says so.
   Ours is as good or better in most cells, and worse on transit-stub with log2 N. The baseline knows all delays, and
   ours knows nearly as much at this size, because its walks take some 950 steps. So what helps most is to know who is
   near. Routes help where networks have domains, and save links everywhere.
+- **Published maps** Without a degree limit, placed overlays win where there are many links between routers: RDP is
+  1.06 on AS 1221 and AS 1239 and 1.10 to 1.15 on BRITE's map, with DWorst, MLink, random targets and ours alike, beside
+  1.16 to 1.20 of the baseline. On AS 1755 and on the sparse graphs of the Topology Zoo the baseline wins, with two to
+  three times the links of ours. On PlanetLab, where only the triangle of delays can place, DWorst has 0.87 beside 0.98;
+  both are below 1 because a measured route is not always the shortest. Which targets are chosen hardly matters there.
+- **The triangle of delays** with ε = 0.05 or 0.1 is within 0.03 of routes with ours, with and without noise, on Waxman
+  and on AS 1239; with DWorst on Waxman ε = 0.1 and more is better than routes, because more peers count as on the way.
+  With ε = 0.2 stress rises on AS 1239. It costs half as many probes again, and saves ten traceroutes for each peer. A
+  pilot saw it worse on one map of Rocketfuel.
+- **Coordinates** predict half of the delays within 9 to 12 %, and one in ten is wrong by 34 to 57 %. The nearest are
+  among those that are wrong: the baseline pays for it on Waxman (1.46 beside 1.19), while ours, placed by true routes,
+  loses less. Where the triangle has to place by predicted delays too (PlanetLab), it loses most: points in a plane
+  have somebody in between everywhere. So coordinates are for choosing whom to measure.
 - **U3** DBest takes 3 of 10 targets, although it walks 650 steps: whoever is visited must have no nearer neighbour at
   all. Its overlay has few links and an RDP of 1.7. DWorst and MLink are within the band, as the best of the three is,
   by which the row was judged in trials.
