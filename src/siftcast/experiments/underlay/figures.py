@@ -39,7 +39,7 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     return figures
 
 
-_MEASURES = (("rdp", "RDP"), ("stress", "stress ratio"), ("discovered", "part of the underlay discovered"))
+_MEASURES = (("rdp", "RDP"), ("stress", "stress ratio"), ("discovered", "part discovered"))
 
 
 def _shown(heuristic: str) -> str:
@@ -120,8 +120,8 @@ def _triangle(table: Table) -> Figure:
             each.bar(places, heights, 0.4, align="edge", label=f"delays wrong by up to {100 * noise:.0f} %")
         each.set_xticks(range(len(names)), [name.removeprefix("ours, ") for name in names], rotation=30, ha="right")
         each.set(xlabel=f"how peers are placed ({ground})", ylabel="RDP")
-        each.set_ylim(bottom=0)
-        each.legend(fontsize=6)
+        each.set_ylim(0, 1.5)
+        each.legend(fontsize=6, loc="upper left")
     return figure
 
 
@@ -136,7 +136,10 @@ def _cores(table: Table) -> Figure:
         rival = [fmean(run[f"nearest SPotent {cores}"]["cost"] for run in runs) for cores in (CORES[0], CORES[-1])]
         each.plot([CORES[0], CORES[-1]], rival, "k--", marker="s", ms=3, label=f"SPotent over {BASELINE}, all pairs")
         each.set(xlabel="cores", ylabel="cost beside OPT", xscale="log", title=f"cores joined by {joined}")
-        each.legend(fontsize=6)
+        each.set_xticks(CORES, [str(count) for count in CORES])
+        each.minorticks_off()
+        each.set_ylim(0.8, 3.6)  # room for the legend, and the same scale in both
+        each.legend(fontsize=6, ncols=2, loc="upper left")
     return figure
 
 
