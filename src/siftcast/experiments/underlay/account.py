@@ -70,7 +70,7 @@ Where something was printed because of what came out, it says so.
   and on AS 1239; with DWorst on Waxman ε = 0.1 and more is better than routes, because more peers count as on the way.
   With ε = 0.2 stress rises on AS 1239. It costs half as many probes again, and saves ten traceroutes for each peer. A
   pilot saw it worse on one map of Rocketfuel.
-- **Coordinates** predict half of the delays within 9 to 12 %, and one in ten is wrong by 34 to 57 %. The nearest are
+- **Coordinates** predict half of the delays within 9 to 12 %, and one in ten is wrong by 34 to 62 %. The nearest are
   among those that are wrong: the baseline pays for it on Waxman (1.46 beside 1.19), while ours, placed by true routes,
   loses less. Where the triangle has to place by predicted delays too (PlanetLab), it loses most: points in a plane
   have somebody in between everywhere. So coordinates are for choosing whom to measure.

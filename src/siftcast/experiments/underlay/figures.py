@@ -12,7 +12,7 @@ from siftcast.experiments.study import Figures, row_of_axes, save_figure
 from siftcast.experiments.table import Table, mean
 from siftcast.experiments.underlay.account import ACCOUNT
 from siftcast.experiments.underlay.judge_maps import OVERLAYS
-from siftcast.experiments.underlay.judge_overlays import BASELINE, NAMES
+from siftcast.experiments.underlay.judge_overlays import BASELINE, NAMES, middle
 from siftcast.experiments.underlay.maps import MAPS
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, DEGREES, FLAT, HEURISTICS, LAYERED
@@ -48,12 +48,12 @@ def _shown(heuristic: str) -> str:
 
 def _overlays(table: Table) -> Figure:
     figure, axes = row_of_axes(3)
+    usual = {"peers": middle(table), "targets": 10, "selectivity": 0.1}
     for each, (what, label) in zip(axes, _MEASURES, strict=True):
         for ground, style in ((FLAT, "-"), (LAYERED, ":")):
             cells = {
                 heuristic: [
-                    table("overlays", ground=ground, heuristic=heuristic, degree=degree, targets=10, selectivity=0.1)
-                    for degree in DEGREES
+                    table("overlays", ground=ground, heuristic=heuristic, degree=degree, **usual) for degree in DEGREES
                 ]
                 for heuristic in HEURISTICS
             }
@@ -63,7 +63,7 @@ def _overlays(table: Table) -> Figure:
             for number, (name, heights) in enumerate(lines.items()):
                 label_of = _shown(name) if ground == FLAT else None
                 each.plot(DEGREES, heights, style, color=f"C{number}", marker="o", ms=3, label=label_of)
-        each.set(xlabel="degree limit", ylabel=f"{label} (dotted: transit-stub)")
+        each.set(xlabel=f"degree limit ({usual['peers']} peers)", ylabel=f"{label} (dotted: transit-stub)")
         each.legend(fontsize=6)
     return figure
 

@@ -106,8 +106,8 @@ def _judge_potential(cells: dict[str, list[Result]]) -> Verdict:
         f"{fmean(ratios):.2f} times the cost of MaxPath with one core",
         f"no degree limit: {spread_of(ratios, 'runs')}",
         fmean(ratios) <= POTENTIAL_MAX,
-        f"Judged: at most {POTENTIAL_MAX}. Weights are in units of the mean link (`space/core_scores.py`). With √N neighbours "
-        f"{fmean(limited):.2f} times.",
+        f"Judged: at most {POTENTIAL_MAX}. Weights are in units of the mean link (`space/core_scores.py`). With √N "
+        f"neighbours {fmean(limited):.2f} times.",
     )
 
 
