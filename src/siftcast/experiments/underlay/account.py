@@ -57,7 +57,7 @@ every number of cores; U10 each share of churn, beside none; U12 each number of 
 
 Where something was printed because of what came out, it says so.
 
-- **The baseline** beats all heuristics of the thesis at 512 peers but DWorst on transit-stub with log2 N neighbours.
+- **The baseline** beats all heuristics of the thesis at 512 peers, but not on transit-stub with log2 N neighbours.
   Ours is as good or better in most cells, and worse on transit-stub with log2 N. The baseline knows all delays, and
   ours knows nearly as much at this size, because its walks take some 950 steps. So what helps most is to know who is
   near. Routes help where networks have domains, and save links everywhere.
