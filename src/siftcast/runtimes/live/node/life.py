@@ -108,6 +108,7 @@ class Lasting:
     on_closed: Callable[[Connection], None]
     on_defect: Callable[[Stimulus, Exception], None]
     on_leave: Callable[[str], None]
+    on_reload: Callable[[Connection, int], None]
 
 
 class Life:
@@ -365,6 +366,10 @@ class Life:
             connection.send(Description(request, {"reports": reports}))
 
         self.peers.seek(node, forget)
+
+    def reload(self, connection: Connection, request: int) -> None:
+        """Has the node read its configuration again; whoever asked is answered when it has."""
+        self._lasting.on_reload(connection, request)
 
     @property
     def is_ready(self) -> bool:

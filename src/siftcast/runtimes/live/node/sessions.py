@@ -4,20 +4,15 @@ A client's subscription has a number of the client's choosing on its connection 
 the protocol says `Deliver(event, ids)`, the event's bytes are appended to the queues of the connections behind the ids;
 nothing is encoded for a delivery, and all deliveries of a turn to one connection are one write.
 
-A client that does not read fills its queue (`slow_consumers.queue_bytes_max`). From then on its policy decides:
-    drop         events are dropped until the queue has emptied; then the client is told how many (`Dropped`)
-    disconnect   the client is told why, and disconnected
-    spill        events go to a file up to `spill_bytes_max`, and come from there, in order, before newer ones; what
-                 does not fit is dropped
-In all cases a slow client costs the node its queue and no more, and other clients nothing. Answers to what a client
-asks are not dropped; one that goes on asking while it reads none of them is disconnected at twice its queue.
+A client that does not read fills its queue (`slow_consumers.queue_bytes_max`). From then on its policy decides
+(`backlog`). Answers to what a client asks are not dropped; one that goes on asking while it reads none of them is
+disconnected at twice its queue.
 
 Cost of a delivery: about 0.3 µs, and its share of the write.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,12 +24,13 @@ from siftcast.model import Event, Filter, FilterLimitError, Subscription, Subscr
 from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import Effects, Stimulus, SubscribeRequested, UnsubscribeRequested
 from siftcast.overlays.wire_events import WireEvent, decode_event, encode_event
-from siftcast.runtimes.live.errors import FrameError, Refused, SlowConsumer
+from siftcast.runtimes.live.errors import Forbidden, FrameError, Refused, SlowConsumer
 from siftcast.runtimes.live.logs import Logger
+from siftcast.runtimes.live.node.backlog import Backlog
 from siftcast.runtimes.live.node.bounds import Bounds, id_of
+from siftcast.runtimes.live.node.client_limits import ClientLimits
 from siftcast.runtimes.live.node.configuration import Configuration
-from siftcast.runtimes.live.node.rights import Guard
-from siftcast.runtimes.live.storage.spill import Spill
+from siftcast.runtimes.live.node.rights import Guard, Rights
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import (
     DELIVERY_HEAD_BYTES,
@@ -43,7 +39,6 @@ from siftcast.runtimes.live.wire.frames import (
     Deliver,
     Describe,
     Description,
-    Dropped,
     EndDurable,
     Ended,
     Failure,
@@ -96,6 +91,8 @@ class Desk(Protocol):
     def replan(self, connection: Connection, request: int) -> None: ...
 
     def forget(self, text: str, connection: Connection, request: int) -> None: ...
+
+    def reload(self, connection: Connection, request: int) -> None: ...
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -160,6 +157,10 @@ class Sessions:
         """How many clients a principal has."""
         return sum(session.guard.rights.principal == principal for session in self.open)
 
+    def count_dropped(self) -> None:
+        """A client did not get an event, because it does not keep up."""
+        self.dropped += 1
+
     def deliver(self, event: Event, ids: Sequence[str]) -> None:
         """Hands an event to the clients behind ids."""
         encoded = encode_event(event)
@@ -180,7 +181,7 @@ class Sessions:
                 difference = subscription.difference
                 begin = (head ^ difference).to_bytes(DELIVERY_HEAD_BYTES, "big")
             if connection.blocked:
-                subscription.session.overflow(b"".join((begin, encoded, subscription.tail)))
+                subscription.session.backlog.add(b"".join((begin, encoded, subscription.tail)))
                 continue
             pieces = connection.pieces
             if not pieces:
@@ -195,7 +196,7 @@ class Sessions:
         for session, matched in shared.items():
             numbers, connection = tuple([each.number for each in matched]), session.connection
             if connection.blocked:
-                session.overflow(encode_frame(Deliver(raw, numbers)))
+                session.backlog.add(encode_frame(Deliver(raw, numbers)))
                 continue
             bounded = [each.id for each in matched if each.wishes[0] is not None]
             age_ms = self.bounds.arrive(event, bounded, connection) if bounded else None
@@ -218,7 +219,7 @@ class Sessions:
                 "client": each.session.name,
                 "address": each.connection.address,
                 "filter": str(each.filter),
-                "dropped": each.session.dropped_in_all,
+                "dropped": each.session.backlog.dropped,
                 "delay_ms_max": each.wishes[0],
                 "bandwidth": each.wishes[1],
                 "bound": self.bounds.describe(each.id),
@@ -238,16 +239,22 @@ class Session:
         self.name = name
         self.needs_frames = False
         """Whether deliveries are put together for it alone: it has several subscriptions, or one with a bound."""
-        self.dropped_in_all = 0
+        self.backlog = Backlog(
+            sessions.slow,
+            sessions.spill_folder,
+            connection,
+            name,
+            sessions.log,
+            on_dropped=sessions.count_dropped,
+            on_room=self._resume,
+        )
         self._desk = desk
         self._sessions = sessions
         self._serial = serial
         self._subscriptions: dict[int, ClientSubscription] = {}
         self._filters_length = 0
         self._accepted: list[int] = []
-        self._dropped = 0
-        self._spill: Spill | None = None
-        self._requests: dict[type[Frame], Callable[[Any], None]] = {
+        self._requests: dict[type[Frame], Callable[[Any], bool | None]] = {
             Subscribe: self._subscribe,
             Replace: self._replace,
             Unsubscribe: self._unsubscribe,
@@ -275,14 +282,23 @@ class Session:
         elif isinstance(frame, AcknowledgeOffers | Reject):
             self._take_answer(frame)
         elif kind in self._requests:
-            try:
-                self._requests[kind](frame)
-            except SlowConsumer:
-                raise
-            except SiftcastError as error:
-                self.connection.send(Failure(frame.request, error.code, str(error)))  # type: ignore[attr-defined]
+            self._carry_out(frame)
         else:
             raise FrameError(f"a client does not send {kind.__name__} at this point")
+
+    def _carry_out(self, frame: Frame) -> None:
+        """Does what a request asks for, and writes down that it did; what comes of some is only known later."""
+        try:
+            self.guard.check_audited()
+            is_open = self._requests[type(frame)](frame)
+        except SlowConsumer:
+            raise
+        except SiftcastError as error:
+            self.guard.note_request(frame, error)
+            self.connection.send(Failure(frame.request, error.code, str(error)))  # type: ignore[attr-defined]
+        else:
+            if not is_open:
+                self.guard.note_request(frame)
 
     def _check_answers(self) -> None:
         """Raises SlowConsumer if too many answers wait for a client that asks and does not read."""
@@ -308,14 +324,17 @@ class Session:
                 return
             reason = self._desk.publish(event)
         except SiftcastError as error:
+            self.guard.count_refused(error)
             self.refuse(frame.request, error)
             return
         self._answer_publish(frame.request, reason)
 
     def _answer_publish(self, request: int, reason: str | None) -> None:
         if reason is not None:
-            self.refuse(request, Refused(reason))
+            self.guard.count_refused(error := Refused(reason))
+            self.refuse(request, error)
             return
+        self.guard.count_published()
         if not self._accepted:
             self._sessions.outbox.before_flush(self._confirm)
         self._accepted.append(request)
@@ -333,7 +352,7 @@ class Session:
             self.connection.send(Published(first, count))
         self._accepted.clear()
 
-    def _subscribe(self, frame: Subscribe) -> None:
+    def _subscribe(self, frame: Subscribe) -> bool:
         if frame.subscription in self._subscriptions:
             raise SubscriptionError(f"subscription {frame.subscription} exists already; replace it, or choose another")
         if not 0 <= frame.subscription <= SUBSCRIPTION_MAX:
@@ -343,7 +362,7 @@ class Session:
         self.guard.bound(frame.delay_ms_max)
         if frame.durable is not None:
             self._desk.durable_clients().subscribe(self, frame, filter_)
-            return
+            return True
         self._desk.check_ephemeral()
         id = f"{self._serial}.{frame.subscription}"
         wanted = Subscription(id, filter_, self.name, frame.delay_ms_max, frame.bandwidth)
@@ -353,6 +372,7 @@ class Session:
         self.watch(subscription, wanted)
         self._desk.tell(SubscribeRequested((wanted,)))
         self._desk.when_heard(partial(self.confirm_subscription, frame.request))
+        return False
 
     def watch(self, subscription: ClientSubscription, wanted: Subscription) -> None:
         """Has the bound of a subscription judged, and told of."""
@@ -399,12 +419,46 @@ class Session:
         if not self.connection.closing:
             self.connection.send(Ended(subscription.number, error.code, str(error)))
 
+    def hold_to(self, rights: Rights, limits: ClientLimits) -> bool:
+        """Other rights hold from now on; ends the subscriptions that lie beyond them, and says whether there were any.
+
+        What a durable one holds stays at the node, and is not shown to anybody until somebody may take it up again.
+        """
+        self.guard.rights, self.guard.limits = rights, limits
+        beyond = False
+        for subscription in tuple(self._subscriptions.values()):
+            try:
+                rights.check_subscribe(self._wanted_by(subscription))
+            except Forbidden as error:
+                beyond = True
+                self.guard.note("subscription ended", error.code, subscription=subscription.number, reason=str(error))
+                self._take_away(subscription, error)
+        return beyond
+
+    def _wanted_by(self, subscription: ClientSubscription) -> Filter:
+        """What a subscription is for; a durable one may have been given another filter since it was taken up."""
+        kept = self._desk.durable_clients().filter_of(subscription.id) if subscription.is_durable else None
+        return subscription.filter if kept is None else kept
+
+    def _take_away(self, subscription: ClientSubscription, error: SiftcastError) -> None:
+        self.lose(subscription, error)
+        if subscription.is_durable:
+            self._desk.durable_clients().detach(subscription)
+        else:
+            self._desk.tell(UnsubscribeRequested((subscription.id,)))
+            self._sessions.discard(subscription.id)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether something waits for the client to read it."""
+        return self.backlog.is_spilled or bool(self.connection.pieces) or self.connection.queued_bytes > 0
+
     def confirm_subscription(self, request: int) -> None:
         """Tells the client that what it asked for stands."""
         if not self.connection.closing:
             self.connection.send(Subscribed(request))
 
-    def _replace(self, frame: Replace) -> None:
+    def _replace(self, frame: Replace) -> bool:
         subscription = self._known(frame.subscription)
         filter_ = self._filter(frame.filter, subscription.length)
         asked = frame.delay_ms_max, frame.bandwidth
@@ -416,17 +470,20 @@ class Session:
         if subscription.is_durable:
             replaced = partial(self._replaced, frame, subscription, wanted)
             self._desk.durable_clients().replace(subscription, wanted, replaced)
-            return
+            return True
         subscription.filter = filter_
         self.watch(subscription, wanted)
         self._desk.tell(SubscribeRequested((wanted,)))
         self._desk.when_heard(partial(self.confirm_subscription, frame.request))
+        return False
 
     def _replaced(
         self, frame: Replace, subscription: ClientSubscription, wanted: Subscription, reason: str | None
     ) -> None:
-        if reason is not None:
-            self.refuse(frame.request, Refused(reason))
+        error = None if reason is None else Refused(reason)
+        self.guard.note_request(frame, error)
+        if error is not None:
+            self.refuse(frame.request, error)
         elif not self.connection.closing:
             if self.holds(subscription):
                 self.watch(subscription, wanted)
@@ -457,7 +514,7 @@ class Session:
 
     def _read_dead_letters(self, frame: ReadDeadLetters) -> None:
         self._prepare_large_answer()
-        self.connection.send(self._desk.durable_clients().dead_letters(frame, self.guard.rights.principal))
+        self.connection.send(self._desk.durable_clients().dead_letters(frame, self.guard.rights))
 
     def _known(self, number: int) -> ClientSubscription:
         subscription = self._subscriptions.get(number)
@@ -473,6 +530,8 @@ class Session:
         self.guard.operate()
         if frame.action == "replan":
             self._desk.replan(self.connection, frame.request)
+        elif frame.action == "reload":
+            self._desk.reload(self.connection, frame.request)
         elif frame.action == "forget":
             self._desk.forget(frame.what, self.connection, frame.request)
         elif frame.action == "apply":
@@ -488,57 +547,12 @@ class Session:
 
     # -- a client that is slow -----------------------------------------------------------------------
 
-    def overflow(self, frame: bytes) -> None:
-        """Deals with a delivery for which there is no room."""
-        policy = self._sessions.slow.policy
-        if policy == "disconnect":
-            if not self.connection.closing:
-                limit = self._sessions.slow.queue_bytes_max
-                self._warn("slow consumer disconnected")
-                self.connection.fail(SlowConsumer(f"more than {limit:,} bytes wait to be read; read faster"))
-            return
-        if policy == "spill" and self._put(frame):
-            return
-        if not self._dropped:
-            self._warn("slow consumer", policy=policy)
-        self._dropped += 1
-        self.dropped_in_all += 1
-        self._sessions.dropped += 1
-
-    def _warn(self, what: str, **facts: str) -> None:
-        self._sessions.log.warning(what, client=self.name, address=self.connection.address, **facts)
-
-    def _put(self, frame: bytes) -> bool:
-        if self._spill is None:
-            folder = self._sessions.spill_folder
-            assert folder is not None, "the configuration names a folder where the policy is to spill"
-            try:
-                self._spill = Spill(folder, self._sessions.slow.spill_bytes_max)
-            except OSError:  # as without room for a file; the next delivery tries again
-                return False
-        kept = self._spill.put(frame)
-        self.connection.hold(len(self._spill) > 0)
-        return kept
-
     def writing_resumed(self) -> None:
-        if self.connection.closing:
-            return
-        if self._spill is not None and len(self._spill):
-            self.connection.send_bytes(self._spill.take(self._sessions.slow.queue_bytes_max))
-            self.connection.hold(len(self._spill) > 0)
-            if len(self._spill):
-                asyncio.get_running_loop().call_soon(self._go_on)
-                return
-        if self._dropped:
-            self.connection.send(Dropped(self._dropped))
-            self._dropped = 0
+        self.backlog.resume()
+
+    def _resume(self) -> None:
         for subscription in self._subscriptions.values():
             subscription.resume()
-
-    def _go_on(self) -> None:
-        """Takes more from the file, unless what was taken last still fills the queue: then it is resumed later."""
-        if not self.connection.is_full:
-            self.writing_resumed()
 
     def connection_opened(self) -> None:
         """It was open before it became a session."""
@@ -553,12 +567,12 @@ class Session:
                 self._desk.durable_clients().detach(each)
         ids = tuple(each.id for each in self._subscriptions.values())
         self._subscriptions.clear()
-        if self._spill is not None:
-            self._spill.close()
+        self.backlog.close()
         if ids:
             self._desk.tell(UnsubscribeRequested(ids))
             for id in ids:
                 self._sessions.discard(id)
+        self.guard.note("logout", reason=reason)
         self._sessions.log.info("client left", client=self.name, address=self.connection.address, reason=reason)
 
 
