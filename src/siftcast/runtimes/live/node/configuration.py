@@ -268,7 +268,7 @@ def parse_configuration(text: str, path: str = "configuration", *, for_running: 
     try:
         configuration = parse_toml(text, path, Configuration, ConfigurationError, _EXAMPLE, otherwise=remedy)
     except ConfigurationError as error:
-        if "'datetime'" in error.problem:
+        if error.key.endswith(".expires") and error.problem != "is not a known key":
             problem, remedy = "is no time with its zone", "write it as 2026-12-31T00:00:00Z"
             raise ConfigurationError(path, problem, key=error.key, line=error.line, remedy=remedy) from None
         if "regex" not in error.problem:

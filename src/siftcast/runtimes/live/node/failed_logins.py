@@ -48,7 +48,7 @@ class _Bucket:
         """A failure."""
         self.leak(per_minute, now_s)
         self.level = min(self.level + 1, per_minute)
-        if self.level >= per_minute:
+        if self.level > per_minute - 0.5:  # what has leaked within a few seconds makes no difference
             self.until_s = now_s + self.wait_s
             self.wait_s = min(2 * self.wait_s, _WAIT_MAX_S)
 
