@@ -133,10 +133,6 @@ class Access:
         """A connection is gone."""
         self._inside.pop(connection, None)
 
-    def count(self, principal: str) -> int:
-        """How many connections a principal has."""
-        return sum(credential.rights.principal == principal for _, credential in self._inside.values())
-
     def look(self) -> None:
         """Ends the connections of tokens that have expired, and warns of those that soon will."""
         now_s = self._clock()

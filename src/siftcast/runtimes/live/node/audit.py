@@ -98,6 +98,7 @@ class Audit:
             before.flush()
         if file is not None:
             file.take_over(before)
+            self._flush()
         elif before.is_stuck:
             self._log.error("audit log ends", file=str(before.path), reason="what waited to be written is lost")
         before.close()
@@ -127,6 +128,8 @@ class Audit:
             self._file.append(msgspec.json.encode(row) + b"\n")
         except OSError as error:
             self._say_stuck(error)
+        else:
+            self._say_unstuck()
 
     def counts_of(self, principal: str) -> Counts:
         """Where the publishes of a principal are counted."""
@@ -181,13 +184,16 @@ class Audit:
         except OSError as error:
             self._say_stuck(error)
             return False
-        if self._trouble:
-            self._trouble = ""
-            lost, self._file.lost = self._file.lost, 0
-            self._log.warning("audit log goes on", lost=lost)
-            if lost:
-                self.note(None, "lines lost", OK, count=lost)
+        self._say_unstuck()
         return True
+
+    def _say_unstuck(self) -> None:
+        if self._file is None or not (self._trouble or self._file.lost):
+            return
+        lost, self._file.lost, self._trouble = self._file.lost, 0, ""
+        self._log.warning("audit log goes on", lost=lost)
+        if lost:
+            self.note(None, "lines lost", OK, count=lost)
 
     def _say_stuck(self, error: OSError) -> None:
         trouble = error.strerror or str(error)
