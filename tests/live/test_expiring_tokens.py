@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,14 +18,17 @@ from siftcast.runtimes.live.errors import ConfigurationError, TokenExpired, Unau
 from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.node.access import Access, Caller
 from siftcast.runtimes.live.node.audit import Audit
-from siftcast.runtimes.live.node.configuration import parse_configuration
+from siftcast.runtimes.live.node.configuration import load_configuration, parse_configuration
+from siftcast.runtimes.live.node.node import Node
 from siftcast.runtimes.live.node.principals import Principals
 from siftcast.runtimes.live.node.rights import hash_token, new_token
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import VERSION, Failure, Hello
 from tests.live.asynchronous import on_loop, until
+from tests.live.certificates import make_certificates
 from tests.live.nodes import running, url_of
 from tests.live.test_rights import principal
+from tests.live.test_tls import free_ports, two_nodes
 from tests.live.wire import last_frame
 
 DESK, NEXT = new_token(), new_token()
@@ -152,6 +156,32 @@ async def test_a_revoked_token_is_refused_although_it_has_not_expired() -> None:
         for token in (DESK, NEXT):
             with pytest.raises(Unauthorised, match="its token was revoked"):
                 await siftcast.connect(url_of(node), token=token).__aenter__()
+
+
+@on_loop
+async def test_the_link_of_a_node_ends_when_its_token_expires_and_stands_again_with_another(tmp_path: Path) -> None:
+    """Node b calls node a, at which its token is good for two seconds."""
+    a, b, client = new_token(), new_token(), new_token()
+    tokens = {"a": a, "b": b, "a as known": a, "b as known": b, "all": client}
+    said = io.StringIO()
+    async with AsyncExitStack() as stack:
+        nodes = []
+        for name, text in zip(
+            "ab", two_nodes(make_certificates(tmp_path), free_ports(), tokens, tmp_path), strict=True
+        ):
+            path, known = tmp_path / f"{name}.toml", f'token_hash = "{hash_token(b)}"\n'
+            path.write_text(text.replace(known, known + in_seconds(2)) if name == "a" else text)
+            nodes.append(Node(load_configuration(path), log=make_log("json", stream=said)))
+            await nodes[-1].start()
+            stack.push_async_callback(nodes[-1].stop)
+        await until(lambda: all(node.life.peers.present for node in nodes))
+        await until(lambda: '"put out"' in said.getvalue() and not any(node.life.peers.present for node in nodes))
+        await until(lambda: "the node is not let in: its token has expired" in said.getvalue())
+        path = tmp_path / "a.toml"
+        path.write_text("".join(line for line in path.open() if not line.startswith("expires")))
+        await nodes[0].reload()
+        await until(lambda: all(node.life.peers.present for node in nodes))
+    assert not any(token in said.getvalue() for token in tokens.values())
 
 
 @pytest.mark.parametrize(

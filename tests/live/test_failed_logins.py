@@ -62,6 +62,7 @@ async def test_a_client_with_a_right_token_waits_and_is_let_in() -> None:
             await login(node.address, "guess")
         async with siftcast.connect(url_of(node), token=DESK, timeout_s=30) as bus:
             await bus.publish({"n": 1})
+        assert node.tally.published == 1
 
 
 @on_loop
