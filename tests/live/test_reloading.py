@@ -377,7 +377,7 @@ async def test_a_new_certificate_is_shown_to_who_connects_from_then_on(tmp_path:
 
 @on_loop
 async def test_nodes_meet_again_with_new_certificates_and_tokens(tmp_path: Path) -> None:
-    """Both ends of a link get another authority and another token, one after the other, which ends the link and makes it again."""
+    """Both ends of a link get another authority and another token, so it ends and is made again."""
     old, new = make_certificates(tmp_path / "old"), make_certificates(tmp_path / "new")
     a, b, again, client = (new_token() for _ in range(4))
     tokens = {"a": a, "b": b, "a as known": a, "b as known": b, "all": client}
