@@ -199,8 +199,15 @@ def find_global_randomness(path: PurePosixPath, text: str) -> Iterator[Offence]:
                 yield node.lineno, f"{name}: draw from a seeded generator handed over at construction"
 
 
+@cache
+def scheme_names() -> frozenset[str]:
+    """The names of all schemes: of the files that make one."""
+    files = (ROOT / "src/siftcast/schemes").glob("*.py")
+    return frozenset(each.stem.replace("_", "-") for each in files if "\nSCHEME = " in each.read_text(encoding="utf-8"))
+
+
 def find_scheme_names(path: PurePosixPath, text: str) -> Iterator[Offence]:
-    names = {each.stem.replace("_", "-") for each in (ROOT / "src/siftcast/schemes").glob("*.py")}
+    names = scheme_names()
     for node in ast.walk(parse(path, text)):
         if isinstance(node, ast.Constant) and node.value in names:
             yield node.lineno, f"{node.value!r}: a scheme says itself what a runtime must know about it"

@@ -10,11 +10,14 @@ from siftcast.overlays.bounds import Hop
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.messages import Publication, Retract
 from siftcast.runtimes.live.node import ages as ages_module
+from siftcast.runtimes.live.node import echoes as echoes_module
 from siftcast.runtimes.live.node.ages import FOR_S, KEPT_MAX, Ages
+from siftcast.runtimes.live.node.echoes import Echoes
 from siftcast.runtimes.live.node.guests import Waiting
 from siftcast.runtimes.live.node.waits import Waits
 from siftcast.runtimes.live.wire.node_frames import Age, AgesWanted
 from tests.live.asynchronous import on_loop, until
+from tests.live.test_connection import joined
 
 DELAYS_MS = {2: 10.0, 3: 40.0}
 
@@ -215,3 +218,20 @@ async def test_what_waits_for_a_connection_says_how_old_its_event_is_when_it_is_
     age = 5
     assert waiting.take(7) == [b"plain", b"5 ms"]
     assert waiting.take(7) == []
+
+
+@on_loop
+async def test_a_link_is_as_long_for_ages_as_it_was_at_best_because_waits_are_added(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(echoes_module, "monotonic", lambda: clock.now_s)
+    loop = asyncio.get_running_loop()
+    echoes = Echoes()
+    connection, _, _ = joined(loop)
+    for number, taken_ms in enumerate((80.0, 20.0, 60.0, 24.0, 90.0), 1):
+        echoes.ask(7, connection, None)
+        clock.pass_ms(taken_ms)
+        echoes.answered(number, 7)
+    assert (echoes.delays_ms, echoes.least_ms) == ({7: pytest.approx(30.0)}, {7: pytest.approx(10.0)})
+    echoes.forget(7)
+    assert (echoes.delays_ms, echoes.least_ms) == ({}, {})

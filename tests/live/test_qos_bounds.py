@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from itertools import product
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -14,38 +12,21 @@ from siftcast.runtimes.live.client.bounds import Bound
 from siftcast.runtimes.live.client.bus import Bus
 from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
 from tests.live.asynchronous import on_loop, until
+from tests.live.distances import LONGEST_MS, SHORTEST_MS, Distances
 from tests.live.nodes import SCHEMA
 from tests.live.proxies import Proxy
 from tests.live.small_networks import SmallNetwork, small_network
 
 NODES = 6
-SHORTEST_MS, LONGEST_MS = 24, 134
 OPTIONS = "options = { degree = 3, round_ms = 300.0, request_ms = 400.0, grace_ms = 1000.0, forget_ms = 4000.0 }"
 EVERY = "value >= 0"
-
-
-class Distances:
-    """How far apart nodes are, one way: over one link, and over the shortest way there is."""
-
-    def __init__(self, seed: int) -> None:
-        random = Random(seed)
-        self._ms = {(a, b): float(random.randint(SHORTEST_MS, LONGEST_MS)) for b in range(NODES) for a in range(b)}
-        self._least = {(a, b): self.between(a, b) for a in range(NODES) for b in range(NODES)}
-        for via, a, b in product(range(NODES), repeat=3):
-            self._least[a, b] = min(self._least[a, b], self._least[a, via] + self._least[via, b])
-
-    def between(self, one: int, other: int) -> float:
-        return 0.0 if one == other else self._ms[min(one, other), max(one, other)]
-
-    def least(self, one: int, other: int) -> float:
-        return self._least[one, other]
 
 
 @asynccontextmanager
 async def apart(folder: Path, seed: int) -> AsyncIterator[tuple[SmallNetwork, Distances]]:
     """A network in which each node calls each other through a proxy of its own."""
     (folder / "schema.toml").write_text(SCHEMA)
-    distances = Distances(seed)
+    distances = Distances(NODES, seed)
     async with AsyncExitStack() as stack:
         overlay = f'schema = "schema.toml"\n{OPTIONS}'
         network = await stack.enter_async_context(small_network(folder, NODES, scheme="qos", overlay=overlay))

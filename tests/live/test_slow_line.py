@@ -74,6 +74,8 @@ async def test_where_nobody_is_a_connection_is_closed():
         (["70200=7007"], "no port or host:port"),
         (["7020=7007", "--delay-ms", "-1"], "--delay-ms is 0"),
         (["7020=7007", "--delay-ms", "nan"], "--delay-ms is 0"),
+        (["7020=7007@far"], "a delay is 0 to 60,000 ms, not 'far'"),
+        (["7020=7007@-1"], "a delay is 0 to 60,000 ms, not '-1'"),
     ],
 )
 def test_a_mistake_is_named(tokens, said, capsys):

@@ -150,6 +150,34 @@ def test_two_plans_that_are_asked_for_at_once_are_made_once_each(is_durable, see
     assert network.view().newest.number == 4
 
 
+@pytest.mark.parametrize("gap_ms", [-40.0, -4.0, -0.5, 0.5, 4.0, 15.0, 40.0])
+def test_what_a_person_asks_for_goes_before_what_the_network_wants_by_itself(gap_ms):
+    network = network_of("filter-based", publishers=(0, 1, 2, 3, 4))
+    network.simulation.at(700, 0, ApplyRequested(b"ground", over=1))
+    network.simulation.at(700 + gap_ms, 3, ApplyRequested(b"person"))
+    network.simulation.run(6_000)
+    (epoch,) = network.view().epochs
+    assert epoch.settings == b"person"
+    assert not any(network.protocol(node).state()["planning"] for node in range(5))
+    network.simulation.at(6_001, 0, ApplyRequested(b"late", over=1))
+    network.simulation.run(7_000)
+    assert network.view().epochs == (epoch,)
+    network.check(least=700)
+
+
+@pytest.mark.parametrize("after_ms", [0.5, 10.0, 25.0, 60.0, 150.0])
+def test_a_coordinator_that_crashes_while_it_replaces_a_plan_by_itself_loses_nothing(after_ms):
+    network = network_of("filter-based", publishers=(1, 2, 3, 4))
+    network.simulation.at(700, 0, ApplyRequested(b"ground", over=1))
+    network.simulation.crash(0, 700 + after_ms)
+    network.simulation.restart(0, 1_500)
+    network.simulation.run(8_000)
+    (epoch,) = network.view().epochs
+    assert not any(network.protocol(node).state()["planning"] for node in range(5))
+    assert epoch.settings == b"ground" or epoch.number == 1  # it was asked for in memory, or written down
+    network.check(least=600)
+
+
 def test_whoever_asks_for_something_hears_who_does_not_answer_the_coordinator(monkeypatch):
     monkeypatch.setattr(changing_network, "PATIENCE", EpochSettings(absent_ms=5_000.0, tick_ms=20.0, report_ms=200.0))
     network = ChangingNetwork(1, "filter-based", 5)

@@ -72,6 +72,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """Whether a durable node must not lose it, although what it follows from may have been ephemeral."""
     grown: ClassVar[int] = 0
     """How many of its last fields nodes of the version before do not know; they have defaults."""
+    renewed: ClassVar[bool] = False
+    """Whether nodes of the version before know none of this form: no network that sends it has a node so old."""
 
     @property
     def carried(self) -> Event | None:
@@ -226,9 +228,14 @@ class MessageReturned(Stimulus, frozen=True, gc=False):
 
 
 class ApplyRequested(Stimulus, frozen=True, gc=False):
-    """A person wants the network planned by other settings."""
+    """A person wants the network planned by other settings.
+
+    With `over`, nobody but the runtime wants it: in place of the plan of that number, unless that has changed by then,
+    or people want something of the network.
+    """
 
     settings: bytes
+    over: int = 0
 
 
 class PlanChanged(Stimulus, frozen=True, gc=False):

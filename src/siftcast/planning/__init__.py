@@ -12,6 +12,8 @@
     owned_zones.py      Kyra's zones: among the servers of a clique, and among routing trees
     cliques.py          near servers in cliques, under two limits
     spanning_trees.py   minimum spanning trees, and trees with balanced degrees
+    core_trees.py       shortest ways from the node that is nearest to all others
+    path_delays.py      how long messages take on the ways of a plan, by which plans are compared
     forgy.py            values of similar interest in multicast groups
     kyra_planning.py    all of these together: the layout of a Kyra network
     group_planning.py   content groups and their trees, for multicast-based routing

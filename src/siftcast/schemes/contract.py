@@ -103,6 +103,11 @@ class Scheme(ABC, Generic[Options, Plan]):
         """Whether a durable node can run it: all that its control messages say can be remembered."""
         return not self.begins_with_contacts and not forgotten_messages(self.protocol)
 
+    @property
+    def is_renewed(self) -> bool:
+        """Whether nodes of the wire's version before would not understand all that its nodes say."""
+        return any(kind.renewed for kind in self.protocol.messages)
+
     def objection(self, options: Options, *, sockets: bool, durable: bool) -> str:
         """Why it cannot run like this with these options, though it can with others; empty if it can."""
         return ""
@@ -110,6 +115,13 @@ class Scheme(ABC, Generic[Options, Plan]):
     def remarks(self, ground: Ground, options: Options, plan: Plan) -> tuple[str, ...]:
         """What in the options came out otherwise than it says, or does nothing, on this network: a sentence each."""
         return ()
+
+    def cost(self, plan: Plan, ground: Ground) -> float | None:
+        """The mean delay in ms between two nodes, by this plan and on this ground; the plan may be of another ground.
+
+        None where another ground would give no better plan: delays do not count in it, or people wrote its links down.
+        """
+        return None
 
     def configure(self, changes: Mapping[str, object]) -> Options:
         """The options with some of them changed; unknown names and bad values raise `SchemeError`."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from siftcast.overlays.contract import NodeId
 from siftcast.overlays.delivery import AlongTree, Delivery, Direct, NetworkMulticast, OnRing, OverCliques
 from siftcast.schemes.ground import Ground
-from siftcast.schemes.tree_plan import plan_tree
+from siftcast.schemes.tree_plan import TreePlan, mean_delay_ms, plan_tree
 from siftcast.space import Tree
 
 DIRECT, TREE, RING, CLIQUES, MULTICAST = DELIVERIES = ("direct", "tree", "ring", "cliques", "multicast")
@@ -62,6 +62,17 @@ class DeliveryPlan:
             near = {self.nodes[(place + step * sign) % len(self.nodes)] for step in steps for sign in (1, -1)}
             return frozenset(near - {node})
         return frozenset(self.nodes) - {node}
+
+
+def delivery_cost(plan: DeliveryPlan, ground: Ground) -> float | None:
+    """The mean delay between two nodes, as of `Scheme.cost`; only trees and cliques are laid out by delays."""
+    if plan.tree is not None:
+        return mean_delay_ms(TreePlan(plan.tree), ground)
+    if not plan.cliques:
+        return None
+    from siftcast.planning.path_delays import mean_clique_delay_ms
+
+    return mean_clique_delay_ms(plan.cliques, ground.latencies_ms)
 
 
 def check_delivery(name: str) -> None:

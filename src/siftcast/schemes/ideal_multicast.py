@@ -15,6 +15,7 @@ class IdealMulticast(TreeScheme[NoOptions]):
     description = "matched at the publisher, network multicast"
     protocol = FloodedLayers
     options = NoOptions()
+    events_follow_tree = False
     simulated_only = "it needs a network that multiplies messages"
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:

@@ -73,6 +73,11 @@ class KyraScheme(Scheme[KyraOptions, KyraLayout]):
             axis=cells.axis,
         )
 
+    def cost(self, plan: KyraLayout, ground: Ground) -> float:
+        from siftcast.planning.path_delays import mean_kyra_delay_ms
+
+        return mean_kyra_delay_ms(plan, ground.latencies_ms)
+
     def assign(self, plan: KyraLayout, nodes: Sequence[NodeId]) -> KyraLayout:
         return plan.renamed(nodes)
 

@@ -22,7 +22,14 @@ from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import NO_RENDEZVOUS, CircleOptions, lay_out
 from siftcast.schemes.clustered import assign_forecast
 from siftcast.schemes.contract import Factory, Scheme
-from siftcast.schemes.delivery_plan import MULTICAST, TREE, check_delivery, plan_delivery, remarks_on_links
+from siftcast.schemes.delivery_plan import (
+    MULTICAST,
+    TREE,
+    check_delivery,
+    delivery_cost,
+    plan_delivery,
+    remarks_on_links,
+)
 from siftcast.schemes.ground import Ground
 from siftcast.schemes.matching_plan import LayersPlan, layered_nodes, matchers_of
 from siftcast.schemes.tree_plan import plan_tree
@@ -110,6 +117,9 @@ class LayeredScheme(Scheme[LayeredOptions, LayersPlan]):
 
     def contacts(self, plan: LayersPlan, node: NodeId) -> tuple[NodeId, ...]:
         return plan.contacts(node)
+
+    def cost(self, plan: LayersPlan, ground: Ground) -> float | None:
+        return delivery_cost(plan.delivery, ground)
 
     def keeps_order(self, options: LayeredOptions) -> bool:
         return options.matching == PUBLISHER  # others ask matchers, of which one may fail and another be asked

@@ -15,6 +15,7 @@ class MatchOnRing(TreeScheme[NoOptions]):
     description = "matched at the publisher, split along a ring"
     protocol = FloodedLayers
     options = NoOptions()
+    events_follow_tree = False
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
         return lambda node: FloodedLayers(

@@ -16,7 +16,15 @@ from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.circle_remarks import remarks_on
 from siftcast.schemes.circles import CircleOptions, lay_out
 from siftcast.schemes.contract import Factory, Scheme
-from siftcast.schemes.delivery_plan import DIRECT, MULTICAST, RING, check_delivery, plan_delivery, remarks_on_links
+from siftcast.schemes.delivery_plan import (
+    DIRECT,
+    MULTICAST,
+    RING,
+    check_delivery,
+    delivery_cost,
+    plan_delivery,
+    remarks_on_links,
+)
 from siftcast.schemes.ground import Ground
 from siftcast.schemes.matching_plan import LayersPlan, layered_nodes, matchers_of
 from siftcast.space import RingPlan
@@ -133,6 +141,9 @@ class RendezvousScheme(Scheme[RendezvousOptions, LayersPlan]):
 
     def contacts(self, plan: LayersPlan, node: NodeId) -> tuple[NodeId, ...]:
         return plan.contacts(node)
+
+    def cost(self, plan: LayersPlan, ground: Ground) -> float | None:
+        return delivery_cost(plan.delivery, ground)
 
     def keeps_order(self, options: RendezvousOptions) -> bool:
         return False  # each event goes by matchers of its own

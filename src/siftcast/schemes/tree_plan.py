@@ -1,14 +1,14 @@
 """The plan of schemes that run on one tree, or on a graph around it.
 
-The tree is what people wrote down, or the minimum spanning tree of the latencies. A graph has, beside the tree, the
-shortest links of each server that it lacks.
+The tree is what people wrote down, or the minimum spanning tree of the latencies, or one of shortest ways from a core.
+A graph has, beside the tree, the shortest links of each server that it lacks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import ClassVar, Generic
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from siftcast.schemes.contract import Options, Scheme
 from siftcast.schemes.ground import Ground
 from siftcast.space import SourceTrees, Tree
 
+MST, CORE = TREES = ("mst", "core")
+"""The least total latency, or shortest ways from the node that is nearest to all others (`planning.core_trees`)."""
+NEAR = 4
 _LENGTH_MIN_MS = 1e-6  # a graph wants positive lengths, and servers on one router may be 0 ms apart
 
 
@@ -37,18 +40,41 @@ class TreePlan:
         return TreeLinks.of(self.tree, node) if self.graph is None else SourceTreeLinks.of(self.graph, node)
 
 
-def plan_tree(ground: Ground, *, further_links: int = 0) -> TreePlan:
+def check_tree(name: str, near: int) -> None:
+    """Raises ValueError unless there is such a tree."""
+    if name not in TREES:
+        raise ValueError(f"tree is one of {', '.join(TREES)}, not '{name}'")
+    if near < 1:
+        raise ValueError(f"near is a number of links per server, at least 1, not {near}")
+
+
+def plan_tree(ground: Ground, *, kind: str = MST, near: int = NEAR, further_links: int = 0) -> TreePlan:
     """The tree of a network, with so many further links per server."""
-    tree = ground.tree if ground.tree is not None else _spanning_tree(ground)
+    tree = ground.tree if ground.tree is not None else _tree(ground, kind, near)
     return TreePlan(tree, graph_around(tree, ground.latencies_ms, further_links) if further_links else None)
 
 
-def _spanning_tree(ground: Ground) -> Tree:
+def _tree(ground: Ground, kind: str, near: int) -> Tree:
     if len(ground.places) == 1:
-        return Tree((0,), ())
-    from siftcast.planning.spanning_trees import minimum_spanning_tree  # a node alone loads no planner
+        return Tree((0,), ())  # a node alone loads no planner
+    if kind == CORE:
+        from siftcast.planning.core_trees import core_tree
+
+        return core_tree(ground.latencies_ms, near=near)
+    from siftcast.planning.spanning_trees import minimum_spanning_tree
 
     return minimum_spanning_tree(ground.latencies_ms)
+
+
+def mean_delay_ms(plan: TreePlan, ground: Ground) -> float | None:
+    """The mean delay between two nodes; None if people wrote the tree down, and there is nothing around it."""
+    if plan.graph is None and ground.tree is not None:
+        return None
+    from siftcast.planning.path_delays import mean_source_delay_ms, mean_tree_delay_ms
+
+    if plan.graph is None:
+        return mean_tree_delay_ms(plan.tree, ground.latencies_ms)
+    return mean_source_delay_ms(plan.graph, ground.latencies_ms)
 
 
 def graph_around(
@@ -70,11 +96,17 @@ def graph_around(
 class TreeScheme(Scheme[Options, TreePlan], Generic[Options]):
     """A scheme whose nodes talk to their neighbours in a tree."""
 
+    events_follow_tree: ClassVar[bool] = True
+    """Whether events go by the tree; where subscriptions alone do, delays on it are nobody's."""
+
     def plan(self, ground: Ground, options: Options) -> TreePlan:
         return plan_tree(ground)
 
     def assign(self, plan: TreePlan, nodes: Sequence[NodeId]) -> TreePlan:
         return plan.renamed(nodes)
+
+    def cost(self, plan: TreePlan, ground: Ground) -> float | None:
+        return mean_delay_ms(plan, ground) if self.events_follow_tree else None
 
     def contacts(self, plan: TreePlan, node: NodeId) -> tuple[NodeId, ...]:
         return tuple(sorted(plan.links(node).neighbours))

@@ -15,6 +15,7 @@ class Unicast(TreeScheme[NoOptions]):
     description = "matched at the publisher, a copy to each server"
     protocol = FloodedLayers
     options = NoOptions()
+    events_follow_tree = False
 
     def nodes(self, plan: TreePlan, options: NoOptions, tables: TableFactory) -> Factory:
         return lambda node: FloodedLayers(node, Everywhere(node, plan.links(node), tables), Direct(), tables)

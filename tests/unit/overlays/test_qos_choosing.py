@@ -24,7 +24,7 @@ OWN_RANK = rank(_profile(9, "00", own=0.25))
 
 def _choosing(*known, bound_ms=INF, delays=None, lasts=None, links=None, aside=(), is_weary=False):
     measured = {each.peer[0]: 5.0 for each in known} if delays is None else delays
-    around = Surroundings(lambda: known, measured, lasts or {0: (INF, False, -1.0, INF, (0, 1))}, 0.0, 100.0)
+    around = Surroundings(lambda: known, measured, lasts or {0: (INF, False, -1.0, INF, (0, 1))}, 0.0, 100.0, measured)
     return Choosing(ME, bound_ms, PIECES, links or {}, aside, {PUBLISHER: PIECES.all}, is_weary, around)
 
 

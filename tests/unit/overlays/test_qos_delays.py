@@ -12,6 +12,13 @@ def test_a_delay_is_the_middle_of_the_last_three_and_of_two_the_less():
         assert delays.known == {7: known}
 
 
+def test_how_far_a_node_is_at_best_is_the_least_of_the_last_three():
+    delays = Delays(Random(1))
+    for measured, least in ((200.0, 200.0), (50.0, 50.0), (60.0, 50.0), (70.0, 50.0), (300.0, 60.0), (310.0, 70.0)):
+        delays.note(7, measured)
+        assert delays.least == {7: least}
+
+
 def test_what_is_told_is_whether_anything_changes():
     delays = Delays(Random(1))
     delays.asked.add(7)
@@ -36,4 +43,4 @@ def test_what_is_known_of_nodes_that_nothing_else_is_known_of_goes():
     delays.note(1, 10.0)
     delays.note(2, 20.0)
     delays.keep({2, 3})
-    assert (delays.asked, delays.known) == ({2}, {2: 20.0})
+    assert (delays.asked, delays.known, delays.least) == ({2}, {2: 20.0}, {2: 20.0})

@@ -23,6 +23,7 @@ from siftcast.interfaces.cli.completion_command import completion_of
 from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
+from siftcast.interfaces.cli.ground_command import ground
 from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.members_command import forget, leave, members
 from siftcast.interfaces.cli.network_command import network_app
@@ -62,7 +63,7 @@ app = App(
 )
 for command in (
     match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, members, leave, forget, reload,
-    audit, schemes, simulate, reproduce, slow_line, demo,
+    audit, schemes, ground, simulate, reproduce, slow_line, demo,
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)

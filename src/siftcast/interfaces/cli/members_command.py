@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,8 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _WHOLE = ("name", "identity", "address")
 """What is copied from the table, and so is not folded where there is little room."""
 _SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
+_MEASURED = ("predicted_ms", "coordinate", "route", "shared_routers")
+"""What is shown where it is known of some node."""
 
 
 def members(
@@ -32,7 +35,10 @@ def members(
 ) -> int:
     """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
 
-    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it.
+    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it. What
+    coordinates predict stands beside the delay that was measured, and the routers on the way where they were inferred.
+
+    The last line says what the network is planned by.
 
     Example: siftcast members --at siftcast://127.0.0.1:7007
 
@@ -49,16 +55,17 @@ def members(
     json
         Print everything as one line of JSON.
     """
-    from siftcast.runtimes.live.client.operating import Rows, members_of, members_of_all
+    from siftcast.runtimes.live.client.operating import Rows, members_of_all
     from siftcast.runtimes.live.node.node import run
 
-    async def ask() -> tuple[dict[str, Rows], list[str]]:
+    async def ask() -> tuple[dict[str, Rows], list[str], Facts]:
         async with call_node(node_at(at), "siftcast members", token=token, authorities=authorities) as bus:
             if all:
-                return await members_of_all(bus)
-            return {"": await members_of(bus)}, []
+                return *await members_of_all(bus), {}
+            described = await bus.describe()
+            return {"": described["members"]}, [], described.get("plan", {})
 
-    found, silent = run(ask())
+    found, silent, plan = run(ask())
     if json:
         shown = {"nodes": found, "silent": silent} if all else found[""]
         out().print(Text(msgspec.json.encode(shown).decode()), soft_wrap=True)
@@ -67,24 +74,55 @@ def members(
         if all:
             out().print(Text(f"as {node} sees it", "bold"))
         out().print(_table(rows))
+    if plan:
+        out().print(Text(_plan_words(plan)), soft_wrap=True)
     if silent:
         err().print(Text(f"did not answer: {', '.join(silent)}", "yellow"), soft_wrap=True)
     return OK
 
 
+def _plan_words(plan: Facts) -> str:
+    """What the newest plan was made by, and when that was measured."""
+    words = f"plan {plan['number']} is by {plan['by']}"
+    if "at_s" in plan:
+        when = datetime.fromtimestamp(plan["at_s"]).astimezone()
+        words += f" of {when.isoformat(sep=' ', timespec='seconds')}"
+    if plan.get("after_ms") is not None:
+        words += f": {plan['after_ms']:.1f} ms between two nodes, {plan['before_ms']:.1f} ms before"
+    return f"{words}; it follows the ground" if plan["follows_ground"] else words
+
+
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
-    shown = [name for name in _SHOWN if name != "reach" or any(name in row for row in rows)]
+    more = list(dict.fromkeys(name for row in rows for name in row if name not in (*_SHOWN, *_MEASURED)))
+    known = [name for name in ("reach", *_MEASURED) if any(row.get(name) for row in rows)]
+    shown = [name for name in (*_SHOWN, *_MEASURED) if name in known or name not in ("reach", *_MEASURED)]
     for name in (*shown, *more):
-        header = {"delay_ms": "delay"}.get(name, name.replace("_", " "))
+        header = {"delay_ms": "delay", "predicted_ms": "predicted"}.get(name, name.replace("_", " "))
         table.add_column(header, overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
-        delay_ms = row.get("delay_ms")
-        said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
-        said |= {name: ", ".join(map(str, value)) for name, value in row.items() if isinstance(value, list | tuple)}
+        said = {**row, **_measured(row)}
+        said |= {name: ", ".join(map(str, value)) for name, value in said.items() if isinstance(value, list | tuple)}
         table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
     return table
+
+
+def _measured(row: Mapping[str, Any]) -> dict[str, str]:
+    """What was found out about the way to a node, in words."""
+    said = dict.fromkeys(("delay_ms", *_MEASURED), "")
+    for name in ("delay_ms", "predicted_ms"):
+        if row.get(name) is not None:
+            said[name] = f"{row[name]:.1f} ms"
+    if row.get("coordinate"):
+        x, y, height, error = row["coordinate"]
+        said["coordinate"] = f"({x:.1f}, {y:.1f}) + {height:.1f} ± {error:.0%}"
+    if route := row.get("route"):
+        routers = " ".join("*" if router is None else router for router in route["routers"])
+        status = "" if route["status"] == "ok" else f"({route['status']})"
+        said["route"] = " ".join(filter(None, (routers, status))) or "direct"
+    shared = sorted(row.get("shared_routers", ()), key=lambda each: (-len(each["routers"]), each["name"]))
+    said["shared_routers"] = ", ".join(f"{len(each['routers'])} with {each['name']}" for each in shared)
+    return said
 
 
 def leave(*, at: str | None = None, token: str | None = None, authorities: Path | None = None) -> int:

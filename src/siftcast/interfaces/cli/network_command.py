@@ -90,7 +90,7 @@ def apply(
     token: str | None = None,
     authorities: Path | None = None,
 ) -> int:
-    """Plan a running network by another configuration: the options of its scheme, and its links.
+    """Plan a running network by another configuration: the options of its scheme, its links, its ground.
 
     The new plan is built up beside the old one and takes its place when all nodes are prepared. Nothing is lost, and
     there is no time in which nothing is delivered. Nodes come and go by siftcast serve --join and siftcast leave.
@@ -100,9 +100,9 @@ def apply(
     Parameters
     ----------
     configuration
-        A file whose [overlay] table says what is to change: links, as in [["n0", "n1"], ["n1", "n2"]], options, or
-        both. What it leaves out stays as it is. A whole configuration of any of the nodes will do, too: its
-        [[overlay.nodes]] must then name all nodes of the network, and options and links that it leaves out are dropped.
+        A file whose [overlay] table says what is to change: links, as in [["n0", "n1"], ["n1", "n2"]], options, ground
+        or ground_ms. What it leaves out stays as it is. A whole configuration of any of the nodes will do, too: its
+        [[overlay.nodes]] must then name all nodes of the network, and what else it leaves out is dropped.
     at
         Any node; without it SIFTCAST_URL in the environment says which, or else siftcast://127.0.0.1:7007.
     token
@@ -183,6 +183,9 @@ def _show_measured(measured: Facts) -> None:
         ("subscriptions", f"{measured['subscriptions']:,}"),
         ("content counted by", ", ".join(measured["attributes"]) or "nothing"),
     ]
+    if measured.get("before_ms") is not None:
+        costs = f"{measured['after_ms']:.1f} ms by the new plan, {measured['before_ms']:.1f} ms before"
+        rows.append(("mean between nodes", costs))
     out().print(facts(rows))
     if measured["silent"]:
         err().print(Text(f"did not answer: {', '.join(measured['silent'])}", "yellow"), soft_wrap=True)

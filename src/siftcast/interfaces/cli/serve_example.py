@@ -13,6 +13,8 @@ listen = "127.0.0.1:7007"       # port 0: one that is free
 allow_remote = false            # true to listen where other machines can reach it; needs principals and [tls]
 # data = "data"                 # a folder for durable events and subscriptions; left out: nothing survives
 # token_file = "node.token"     # how this node tells other nodes who it is; needed where there are principals
+probes_per_minute = 600         # to learn how far other nodes are, and by which routers; what is beyond that waits
+traceroute = false              # true to probe routes with UDP packets, which some networks take for an attack
 
 [limits]
 frame_bytes_max = 1048576       # one frame of a client
@@ -46,6 +48,8 @@ interval_ms = 5000.0            # three missed ones end a connection
 network = "siftcast"            # what the network is called; two of different names do not mix
 scheme = "filter-based"         # siftcast schemes lists them, with their options
 # schema = "schema.toml"        # for schemes that divide the content: with a domain for the attribute to cut
+ground = "named"                # measured: planned by the delays between nodes, and again when these change
+ground_ms = 60000.0             # how often they are collected, if ground is measured
 # links = [["node", "other"]]   # the tree that joins the nodes; left out: one that suits the regions
 
 [overlay.options]               # what the scheme takes

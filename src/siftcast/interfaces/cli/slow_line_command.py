@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from math import nan
+from typing import NamedTuple
 
 from rich.text import Text
 
@@ -14,20 +16,29 @@ from siftcast.model import DataError
 _DELAY_MS_MAX = 60_000.0
 
 
+class _Line(NamedTuple):
+    """Where a line listens, where it leads, and how long that takes."""
+
+    listen: tuple[str, int]
+    target: tuple[str, int]
+    delay_ms: float
+
+
 def slow_line(*lines: str, delay_ms: float = 80.0) -> int:
     """Have what connects to one address reach another one, later: distances between nodes on one machine.
 
-    Each line is LISTEN=TARGET, a port or host:port on either side. A node that knows another one by the address of a
-    line has it that far away, both ways. Runs until it is interrupted.
+    Each line is LISTEN=TARGET, a port or host:port on either side, or LISTEN=TARGET@MS with a delay of its own. A node
+    that knows another one by the address of a line has it that far away, both ways. Port 0 is one that the system
+    chooses. Runs until it is interrupted.
 
     Example: siftcast slow-line 7020=7007 --delay-ms 80
 
     Parameters
     ----------
     lines
-        Where each line listens, and where it leads.
+        Where each line listens, where it leads, and how far away that is, if it says so.
     delay_ms
-        How long every byte takes, each way.
+        How long every byte takes, each way, over lines that do not say so themselves.
     """
     from siftcast.runtimes.live.node.node import run
 
@@ -35,16 +46,16 @@ def slow_line(*lines: str, delay_ms: float = 80.0) -> int:
         raise DataError(f"--delay-ms is 0 to {_DELAY_MS_MAX:,.0f}, not {delay_ms:g}")
     if not lines:
         raise DataError("name at least one line, such as 7020=7007")
-    parsed = [_parsed(line) for line in lines]
-    run(_stand(parsed, delay_ms))
+    parsed = [_parsed(line, delay_ms) for line in lines]
+    run(_stand(parsed))
     return OK
 
 
-async def _stand(lines: list[tuple[tuple[str, int], tuple[str, int]]], delay_ms: float) -> None:
+async def _stand(lines: list[_Line]) -> None:
     from siftcast.runtimes.live.slow_line import SlowLine
 
     async with AsyncExitStack() as stack:
-        for listen, target in lines:
+        for listen, target, delay_ms in lines:
             try:
                 line = await stack.enter_async_context(SlowLine(*target, delay_ms, listen=listen))
             except OSError as error:
@@ -54,11 +65,24 @@ async def _stand(lines: list[tuple[tuple[str, int], tuple[str, int]]], delay_ms:
         await asyncio.Event().wait()
 
 
-def _parsed(line: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    listen, mark, target = line.partition("=")
+def _parsed(line: str, delay_ms: float) -> _Line:
+    rest, mark, own = line.partition("@")
+    if mark:
+        delay_ms = _delay(own, line)
+    listen, mark, target = rest.partition("=")
     if not mark:
-        raise DataError(f"{line!r} is no line; write LISTEN=TARGET, such as 7020=7007")
-    return _address(listen, line), _address(target, line)
+        raise DataError(f"{line!r} is no line; write LISTEN=TARGET, such as 7020=7007, or 7020=7007@80")
+    return _Line(_address(listen, line), _address(target, line), delay_ms)
+
+
+def _delay(text: str, line: str) -> float:
+    try:
+        delay_ms = float(text)
+    except ValueError:
+        delay_ms = nan
+    if not 0 <= delay_ms <= _DELAY_MS_MAX:
+        raise DataError(f"a delay is 0 to {_DELAY_MS_MAX:,.0f} ms, not {text!r} as in {line!r}")
+    return delay_ms
 
 
 def _address(text: str, line: str) -> tuple[str, int]:

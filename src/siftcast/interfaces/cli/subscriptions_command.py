@@ -80,8 +80,9 @@ def _show(described: dict[str, Any], console: Console) -> None:
     del described["members"]  # siftcast members shows them
     lines = [(name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in described.items()]
     lines.append(("routing entries", str(state.get("entries", 0))))
-    counts = ("relays_waiting", "events_parked", "bounds_missed", "bounds_impossible")
+    counts = ("relays_waiting", "events_parked")
     lines += [(name.replace("_", " "), str(state[name])) for name in counts if name in state]
+    lines += _bounds(rows)
     lines += [("takes on for others", each) for each in _taken_on(state.get("taken_on_share"))]
     lines += [("makes no progress", _stalled(each)) for each in state.get("stalled", ())]
     console.print(facts(lines))
@@ -116,6 +117,12 @@ def _bound(row: dict[str, Any]) -> str:
     if hop is not None and standing["state"] != "met":
         words += f", slowest {hop['from']} → {hop['to']}, {hop['delay_ms']:,.0f} ms"
     return words
+
+
+def _bounds(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """How many bounds are not kept, by what is measured where anything is: each is one or the other."""
+    states = [row["bound"]["state"] for row in rows if row.get("bound") is not None]
+    return [(f"bounds {state}", str(states.count(state))) for state in ("missed", "impossible")] if states else []
 
 
 def _taken_on(shares: object) -> list[str]:

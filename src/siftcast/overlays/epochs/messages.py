@@ -160,6 +160,7 @@ class AskToApply(Message, frozen=True, gc=False):
     """A person wants a plan by other settings than that of epoch `since`, and of any that has come after it."""
 
     repeated: ClassVar[bool] = True
+    grown: ClassVar[int] = 1
 
     settings: bytes
     since: int = 0

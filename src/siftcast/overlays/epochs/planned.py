@@ -174,8 +174,8 @@ class Planned(Protocol):
                 effects = self._doors.learn(nodes)
             case LeaveRequested():
                 effects = self._ask_to_leave(now)
-            case ApplyRequested(wanted):
-                self._wants.apply(wanted, self.view)
+            case ApplyRequested(wanted, over):
+                self._wants.apply(wanted, self.view, over)
                 effects = self._tick(now)
             case _:
                 return self._body.handle(stimulus, now)

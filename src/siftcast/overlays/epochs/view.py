@@ -130,6 +130,12 @@ class View(msgspec.Struct, frozen=True, gc=False):
         return self.epochs[-1]
 
     @property
+    def is_calm(self) -> bool:
+        """Whether one plan is open, all who have a place in it are present, and nobody leaves."""
+        placed = all(self.state(node) == PRESENT for node in self.newest.nodes)
+        return len(self.epochs) == 1 and placed and not any(each.state == LEAVING for each in self.members)
+
+    @property
     def names(self) -> Mapping[NodeId, str]:
         """What people call the members."""
         return {each.node: each.name for each in self.members}

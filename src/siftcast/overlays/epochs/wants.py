@@ -18,21 +18,27 @@ class Wants:
     applied: bytes | None = None
     applied_since: int = 0
     """The newest epoch when it was asked for."""
+    gives_way: bool = False
+    """Whether no person has asked for it, so that it is dropped where the network is planned otherwise meanwhile."""
     silent: tuple[NodeId, ...] = ()
     """Who does not answer the coordinator, as it said when it was asked last."""
 
     def __bool__(self) -> bool:
         return self.leave or bool(self.forgotten) or self.applied is not None
 
-    def apply(self, settings: bytes, view: View | None) -> None:
-        """A person wants a plan by other settings."""
-        self.applied, self.applied_since = settings, 0 if view is None else view.newest.number
+    def apply(self, settings: bytes, view: View | None, over: int = 0) -> None:
+        """A person wants a plan by other settings; or nobody does, but it would be better than that of epoch `over`."""
+        newest = 0 if view is None else view.newest.number
+        if over and (over != newest or self):
+            return
+        self.applied, self.applied_since, self.gives_way = settings, newest, bool(over)
 
     def drop_fulfilled(self, view: View, node: NodeId) -> None:
         """Wants no longer what is so by a view."""
         self.forgotten = {other for other in self.forgotten if is_expected(view, other)}
         self.leave = self.leave and view.state(node) in (PRESENT, ABSENT)
-        if self.applied == view.newest.settings:
+        is_late = self.gives_way and view.newest.number != self.applied_since
+        if self.applied == view.newest.settings or is_late:
             self.applied = None
 
     def asked_of_coordinator(self, *, besides_leaving: bool = False) -> list[Message]:

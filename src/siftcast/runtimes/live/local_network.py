@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -30,12 +30,14 @@ READY = "ready at "
 SCHEMA = '[[attribute]]\nname = "value"\ntype = "int"\ndomain = [0, 999]\ngranularity = 1\n'
 """What a network divides that must divide something and was not told what."""
 _STOP_WAIT_S = 10.0
+Lines = Callable[[Mapping[str, str]], Mapping[tuple[str, str], str]]
 
 
 class LocalNetwork:
     """Nodes `n0`, `n1`, … as processes; start it with `with`.
 
-    `more` goes into every configuration; `{name}` in it is the node's own. Others may `join` them.
+    `more` goes into every configuration; `{name}` in it is the node's own. Others may `join` them. `lines` gets the
+    addresses of all, and says by which other one a node reaches another, such as that of a slow line between both.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class LocalNetwork:
         schema: Path | None = None,
         more: str = "",
         absent_ms: float | None = None,
+        lines: Lines | None = None,
         program: Sequence[str] = (sys.executable, "-m", "siftcast"),
     ) -> None:
         if nodes < 1:
@@ -60,6 +63,8 @@ class LocalNetwork:
         self._schema = schema
         self._more = more
         self._absent = [] if absent_ms is None else [f"absent_ms = {float(absent_ms)}"]
+        self._lines = lines
+        self._reached: Mapping[tuple[str, str], str] = {}
         self._program = program
         self._sockets: dict[str, socket.socket] = {}
 
@@ -77,6 +82,8 @@ class LocalNetwork:
         try:
             if self._schema is None:
                 (self.folder / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+            if self._lines is not None:
+                self._reached = self._lines({name: _address(each) for name, each in self._sockets.items()})
             for name in self.names:
                 (self.folder / f"{name}.toml").write_text(self._configuration(name), encoding="utf-8")
                 self.start(name)
@@ -235,7 +242,8 @@ class LocalNetwork:
             "[overlay.options]", *(f"{key} = {_quoted(value)}" for key, value in self._options.items()),
         ]  # fmt: skip
         for other, listener in self._sockets.items():
-            lines += ["[[overlay.nodes]]", f'name = "{other}"', f'address = "{_address(listener)}"']
+            address = self._reached.get((name, other), _address(listener))
+            lines += ["[[overlay.nodes]]", f'name = "{other}"', f'address = "{address}"']
         return "\n".join(lines) + "\n"
 
 

@@ -125,6 +125,8 @@ class InquireAgain(Inquire, frozen=True, gc=False):
 class InquireBeside(InquireAgain, frozen=True, gc=False):
     """The same, of a matcher that may not know all by another one of its cluster, which answers nobody for it."""
 
+    renewed: ClassVar[bool] = True
+
 
 class Answers(Message, frozen=True, gc=False):
     """Searches that a matcher has seen to, for the node they began at."""

@@ -24,6 +24,7 @@ class QosMessage(Message, frozen=True, gc=False):
     """Part of keeping the overlay."""
 
     repeated: ClassVar[bool] = True
+    renewed: ClassVar[bool] = True
 
 
 class Profile(QosMessage, frozen=True, gc=False):

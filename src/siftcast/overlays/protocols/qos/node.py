@@ -388,11 +388,14 @@ class Qos(Protocol):
 
     def _turn(self) -> None:
         """Has every place look after its links."""
+        delays = self._delays
         for number, place in tuple(self._places.items()):
             known = partial(self._known, place.id)
-            around = Surroundings(known, self._delays.known, self._gazette.lasts, self._now, self._settings.request_ms)
+            around = Surroundings(
+                known, delays.known, self._gazette.lasts, self._now, self._settings.request_ms, delays.least
+            )
             place.turn(self._gazette.offered, around)
-            expected = place.expectation(self._delays.known)
+            expected = place.expectation(around)
             if expected is not None:
                 self._effects.append(expected)
             if place.is_empty and place.end(self._now):
@@ -546,7 +549,7 @@ class Qos(Protocol):
             "parents": len(parents),
             "children": len(children),
             "publishing": tuple(sorted(self._gazette.offered)),
-            "bounds_missed": sum(place.bound.missed_since_ms is not None for place in self._places.values()),
+            "bounds_missed": sum(place.bound.is_worth_trying for place in self._places.values()),
             "bounds_claimed": sum(place.bound.claim_ms < _NO_BOUND for place in self._places.values()),
             "bounds_impossible": sum(place.bound.is_impossible for place in self._places.values()),
             "kept": len(self._recent),

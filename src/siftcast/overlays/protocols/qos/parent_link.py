@@ -26,6 +26,8 @@ class Surroundings:
     """Of each publisher, the child that would have to go; None, if it has room."""
     now: float
     request_ms: float
+    least: Mapping[NodeId, float]
+    """How far away nodes are at the best of times."""
 
     def patience_ms(self, peer: PeerId) -> float:
         """How long an answer is waited for."""

@@ -251,7 +251,7 @@ class Parents:
         """Asks somebody who would keep the bound; returns what the peer says of itself then, as it may have claimed."""
         around = choosing.around
         found = choosing.timely(late, rank(me))
-        claim_ms = None if found else bound.claimable(self.direct_ms(around.delays), around.now)
+        claim_ms = None if found else bound.claimable(self.direct_ms(around), around.now)
         if claim_ms is not None:
             claiming = msgspec.structs.replace(me, claim_ms=claim_ms)
             found = choosing.timely(late, rank(claiming))
@@ -316,9 +316,9 @@ class Parents:
                 late |= pieces.mask(link.granted)
         return late & mask
 
-    def direct_ms(self, delays: Mapping[NodeId, float]) -> float:
+    def direct_ms(self, around: Surroundings) -> float:
         """How late events would come from the publishers themselves; 0 where that is not known."""
-        return max((delays.get(node, 0.0) for node, _ in self._relevant), default=0.0)
+        return max((around.least.get(node, 0.0) for node, _ in self._relevant), default=0.0)
 
     def _direct(self, pieces: Pieces, mask: int, *, leaving: bool = False) -> int:
         """Of some pieces, those that all their publishers pass on; or still do, though they are about to stop."""

@@ -153,7 +153,7 @@ class SubscribingPlace(Place):
             self._relevant = {node: touched[offered] for node, offered in adverts.items()}
         self.parents.arrange(self.profile, self.bound, self._pieces, self._relevant, around)
         if not self.parents.supply.unserved:
-            self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(around.delays), around.now)
+            self.bound.check(self.parents.supply.reach_ms, self.parents.direct_ms(around), around.now)
         self.tell_children()
 
     def end(self, now: float) -> bool:
@@ -228,14 +228,14 @@ class SubscribingPlace(Place):
         wanted = float(self._wanted.volume)
         return self.taken_on / wanted if wanted else 0.0
 
-    def expectation(self, delays: Mapping[NodeId, float]) -> ExpectDelay | None:
+    def expectation(self, around: Surroundings) -> ExpectDelay | None:
         """How late events will come to its subscriptions, if that is not what it said last."""
         if not self.bound.is_finite or not any(self._relevant.values()):
             return None
-        if any(node != self.id[0] and node not in delays for node, _ in self.parents.links):
+        if any(node != self.id[0] and node not in around.delays for node, _ in self.parents.links):
             return None  # a link that was not measured yet would count as none
         supply = self.parents.supply
-        reach, direct = inf if supply.unserved else supply.reach_ms, self.parents.direct_ms(delays)
+        reach, direct = inf if supply.unserved else supply.reach_ms, self.parents.direct_ms(around)
         ids, bound_ms = tuple(self._wishes), self.bound.bound_ms
         told = self._told
         if (

@@ -196,10 +196,20 @@ def bound_of(report: BoundReported, name: str = "") -> Bound:
     )
 
 
-def tell(handler: BoundHandler | None, before: Bound | None, now: Bound) -> None:
-    """Calls a handler if the state has changed; what it raises is the loop's affair, and ends no connection."""
-    if handler is not None and now.state != ("unmeasured" if before is None else before.state):
-        asyncio.get_running_loop().call_soon(handler, now)
+def tell(
+    handler: BoundHandler | None, before: Bound | None, now: Bound, on_failure: Callable[[Exception], None]
+) -> None:
+    """Calls a handler if the state has changed; what it raises is for whoever reads the events."""
+    if handler is None or now.state == ("unmeasured" if before is None else before.state):
+        return
+
+    def call() -> None:
+        try:
+            handler(now)
+        except Exception as error:
+            on_failure(error)
+
+    asyncio.get_running_loop().call_soon(call)  # not amid the frames of a turn
 
 
 def lateness_ms(age_ms: float | None, bound_ms: float | None) -> float | None:

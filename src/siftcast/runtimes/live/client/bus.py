@@ -263,8 +263,9 @@ class Bus:
         those that were; with `start` or `since` it begins again at a position or time, as far as the policy keeps them.
 
         `delay_ms_max` bounds how late events may come: `stream.bound` says whether 99 % of the last 1,000 came in time,
-        and `on_bound` is called when that changes. `bandwidth` is what the node may spend on receiving them and passing
-        them on for others, in bytes per second. Schemes that know neither report bounds and do no more.
+        and `on_bound` is called when that changes. What it raises ends the stream, and whoever reads it gets it.
+        `bandwidth` is what the node may spend on receiving them and passing them on for others, in bytes per second.
+        Schemes that know neither report bounds and do no more.
         """
         _check_buffer(buffer)
         wanted = as_filter(filter)

@@ -128,6 +128,9 @@ class MemberInbox(Inbox):
         super().judged(replace(bound, name=self.name))
         self._shared.look_at_bounds()
 
+    def break_off(self, error: Exception) -> None:
+        self._shared.fail(self.name, error)
+
     def end(self, error: Exception | None = None) -> None:
         if not self.closed:
             super().end(error)

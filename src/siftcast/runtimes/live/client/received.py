@@ -140,6 +140,7 @@ class Inbox:
         "expired",
         "filter",
         "number",
+        "source",
         "waiter",
         "wishes",
     )
@@ -157,6 +158,8 @@ class Inbox:
         self.dropped = 0
         self.expired = 0
         self.closed = False
+        self.source: Source | None = None
+        """Who is told that nobody wants its events any more; the stream says so."""
         self.error: Exception | None = None
         self.waiter: asyncio.Future[None] | None = None
 
@@ -188,7 +191,7 @@ class Inbox:
         """The node says how the bound stands; a durable subscription may have one from earlier."""
         before, self.bound = self.bound, bound
         self.wishes = self.wishes._replace(delay_ms_max=bound.delay_ms_max)
-        tell(self.wishes.on_bound, before, bound)
+        tell(self.wishes.on_bound, before, bound, self.break_off)
 
     def put(self, event: ReceivedEvent) -> None:
         """Adds an event, unless far too many wait."""
@@ -204,6 +207,13 @@ class Inbox:
             self.closed = True
             self.error = error
             self.wake()
+
+    def break_off(self, error: Exception) -> None:
+        """What was called with a bound has raised this: the stream ends with it, as with a handler's failure."""
+        if not self.closed:
+            self.end(error)
+            if self.source is not None:
+                self.source.forget(self)
 
     def wake(self) -> None:
         """Wakes whoever waits."""
@@ -231,7 +241,7 @@ class EventStream(AsyncIterator[ReceivedEvent]):
     """The events of one subscription: `async for event in stream`."""
 
     def __init__(self, source: Source, inbox: Inbox) -> None:
-        self._source = source
+        self._source = inbox.source = source
         self._inbox = inbox
 
     @property

@@ -4,7 +4,9 @@ node.py             listens, lets callers in (accepting.py, greeting.py), lives 
 life.py             one life: the protocol, `tell`, and the parts; the way of a durable publish through them
 carrying.py         effects out, to clients, peers, timers and disk
 sessions.py         clients; durable_clients.py those that were promised something; backlog.py those that do not read
-peers.py            other nodes: peer_handlers.py what they say, guests.py those that nobody watches, echoes.py delays
+peers.py            other nodes: peer_handlers.py what they say, guests.py those that nobody watches
+measuring.py        how far they are: echoes.py heartbeats, coordinates.py predictions, probe_budget.py no storms
+routes.py           by which routers: traceroute.py walks, error_queue.py what routers say; grounding.py all pairs
 reception.py        how two become connected: calling.py, meeting.py who is let in, rivals.py two of one name
 address_book.py     who is where; layout.py whom it has to know; joining.py asking a network to be let in
 members.py          who is there, for people

@@ -1,10 +1,10 @@
 """How old events are when they arrive, without a common clock.
 
 A message that passes an event on says how old the event was when it was sent (`Age`). The receiver adds the time that
-the link takes, half of what a heartbeat takes there and back (`echoes`), and how much longer this one took than others
-(`waits`), and so knows when the event was published by its own monotonic clock. How long an event stays at a node is
-then a difference of that clock, whatever kept it: a turn, a disk, or a connection that had to be made first. Protocols
-know nothing of this.
+the link takes when nothing waits, half of what the quickest of the last heartbeats took there and back (`echoes`), and
+how much longer this one took than others (`waits`), and so knows when the event was published by its own monotonic
+clock. How long an event stays at a node is then a difference of that clock, whatever kept it: a turn, a disk, or a
+connection that had to be made first. Protocols know nothing of this.
 
     publisher's node            next node                               subscriber's node
     born = now                  born = now − age − link − wait          age = now − born

@@ -19,7 +19,7 @@ from siftcast.overlays.tables import matcher_tables
 from siftcast.runtimes.live.errors import Refused
 from siftcast.runtimes.live.node.configuration import OverlaySpec, parse_configuration
 from siftcast.runtimes.live.node.layout import Overlay
-from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
+from siftcast.runtimes.live.node.planning import NAMED, PlanSettings, Reckoning, remarks_on_ground, survey_of
 from siftcast.schemes import SchemeError, scheme
 
 
@@ -42,14 +42,19 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
         raise Refused(f"this is network '{terms.network}', and the configuration is for '{spec.network}'")
     if "scheme" in given and spec.scheme != terms.scheme:
         raise Refused(f"the network runs '{terms.scheme}', and the scheme of a running network cannot be changed")
-    if not {"links", "options"}.intersection(given):
-        raise Refused("the configuration says nothing that is to change; write links or options in its [overlay]")
+    if not {"links", "options", "ground", "ground_ms"}.intersection(given):
+        raise Refused(
+            "the configuration says nothing that is to change; write links, options or ground in its [overlay]"
+        )
     _check_members(spec, members)
     there = {row["name"]: row["identity"] for row in members if row["state"] in (PRESENT, ABSENT)}
     settings = PlanSettings(
         dict(spec.options) if "options" in given else before.options,
         [(there[a], there[b]) for a, b in spec.links] if "links" in given else before.links,
         before.measured,
+        spec.ground if "ground" in given else before.ground,
+        spec.ground_ms if "ground_ms" in given else before.ground_ms,
+        None if before.reckoning is None else Reckoning(before.reckoning.at_s),
     )
     placed = _placed(members)
     nodes = tuple(member.node for member in placed)
@@ -60,7 +65,10 @@ def wanted_settings(text: str, overlay: Overlay, members: Sequence[Mapping[str, 
             raise SchemeError(problem)
         ground, options = survey_of(chosen, schema)(Epoch.of(0, placed, settings=settings.encode()))
         laid_out = chosen.plan(ground, options)
-        remarks = chosen.remarks(ground, options, laid_out)
+        remarks = (
+            *chosen.remarks(ground, options, laid_out),
+            *remarks_on_ground(chosen, settings.ground != NAMED, ground, laid_out),
+        )
         plan = chosen.assign(laid_out, nodes)
         chosen.nodes(plan, options, matcher_tables("brute_force"))(nodes[0])  # some options are checked by the nodes
     except (SiftcastError, ValueError, OverflowError, MemoryError) as error:

@@ -29,6 +29,7 @@ from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import FrameError, LiveError, NetworkMismatch, VersionError
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.layout import check_version
 from siftcast.runtimes.live.node.rivals import CALLED_AT_ONCE
 from siftcast.runtimes.live.wire.addresses import is_loopback, parse_address
 from siftcast.runtimes.live.wire.connection import Connection, Handler
@@ -80,9 +81,11 @@ class Calls:
         on_failed: Callable[[NodeId], None],
         on_successor: Callable[[NodeId, NodeId], bool],
         log: Logger,
+        scheme: str,
         random: Random,
     ) -> None:
         self.book = book
+        self.scheme = scheme
         self.hello = hello
         self.on_welcome = on_welcome
         self._line = line
@@ -236,6 +239,7 @@ class Call:
         assert self._connection is not None
         if not OLDEST["node"] <= welcome.version <= VERSION:
             raise VersionError(f"the other node speaks version {welcome.version}, this one {spoken('node')}")
+        check_version(self._calls.scheme, welcome.version, f"node '{welcome.name}'")
         is_listed = self._calls.book.is_listed(self._number)
         if welcome.name != self.name and (is_listed or welcome.identity != self._number):
             raise NetworkMismatch(

@@ -22,6 +22,7 @@ from siftcast.overlays.durability import Settings
 from siftcast.overlays.roles import Role
 from siftcast.overlays.wire_events import EventLimits
 from siftcast.runtimes.live.errors import ConfigurationError
+from siftcast.runtimes.live.node.probe_budget import PER_MINUTE
 from siftcast.runtimes.live.wire.addresses import DEFAULT_PORT, is_loopback, parse_address
 from siftcast.runtimes.live.wire.connection import QUEUE_BYTES_MAX
 from siftcast.runtimes.live.wire.frames import FRAME_BYTES_MAX
@@ -57,6 +58,8 @@ class NodeSpec(Spec, frozen=True, kw_only=True):
     advertise: str | None = None
     data: str | None = None
     token_file: str | None = None
+    probes_per_minute: Annotated[int, Meta(ge=3, le=1_000_000)] = PER_MINUTE
+    traceroute: bool = False
 
 
 class LimitSpec(Spec, frozen=True, kw_only=True):
@@ -129,6 +132,8 @@ class OverlaySpec(Spec, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     schema: str | None = None
     absent_ms: Milliseconds = 15_000.0
+    ground: Literal["named", "measured"] = "named"
+    ground_ms: Milliseconds = 60_000.0
     links: list[tuple[str, str]] = []
     nodes: list[MemberSpec] = []
 

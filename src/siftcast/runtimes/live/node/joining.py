@@ -32,6 +32,7 @@ from siftcast.runtimes.live.errors import (
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.calling import Line, dial_node
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, JoinSpec
+from siftcast.runtimes.live.node.layout import check_version
 from siftcast.runtimes.live.storage.private_files import make_file, make_folder
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import OLDEST, VERSION, Failure, Frame, Heartbeat, Hello
@@ -114,6 +115,7 @@ def _check(file: ConfigurationFile, join: JoinSpec, invitation: Invitation, seed
     """Raises NetworkMismatch or VersionError if this is no network to join."""
     if not OLDEST["joiner"] <= invitation.version <= VERSION:
         raise VersionError(f"it speaks version {invitation.version}, this node {VERSION}")
+    check_version(invitation.scheme, invitation.version, f"node '{invitation.name}'")
     if join.network not in (None, invitation.network):
         raise NetworkMismatch(f"it is a node of network '{invitation.network}', not of '{join.network}'")
     if invitation.durable and file.configuration.node.data is None:

@@ -16,7 +16,7 @@ whose nodes find each other by themselves, may have a data folder, too: for who 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -32,10 +32,11 @@ from siftcast.overlays.epochs.settings import EpochSettings
 from siftcast.overlays.epochs.view import Member, View, first_view
 from siftcast.overlays.roles import EDGE
 from siftcast.overlays.tables import TableFactory
-from siftcast.runtimes.live.errors import ConfigurationError
+from siftcast.runtimes.live.errors import ConfigurationError, VersionError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, MemberSpec, OverlaySpec
 from siftcast.runtimes.live.node.identity import identity_of, listed_identity
-from siftcast.runtimes.live.node.planning import PlanSettings, survey_of
+from siftcast.runtimes.live.node.planning import NAMED, PlanSettings, remarks_on_ground, survey_of
+from siftcast.runtimes.live.wire.frames import OLDEST, VERSION
 from siftcast.runtimes.live.wire.node_frames import Invitation
 from siftcast.schemes import Ground, Scheme, scheme, schemes
 from siftcast.schemes.planned_node import planned_node
@@ -56,6 +57,20 @@ class Terms(msgspec.Struct, frozen=True):
         """The same for all nodes of the network, and for those of no other."""
         shape = [self.network, self.scheme, sorted(self.options.items()), self.schema, self.durable]
         return blake2b(msgspec.msgpack.encode(shape), digest_size=16, person=b"siftcast-terms").hexdigest()
+
+
+def oldest_of(name: str) -> int:
+    """The oldest version whose nodes can be in a network of this scheme."""
+    return VERSION if scheme(name).is_renewed else OLDEST["node"]
+
+
+def check_version(name: str, version: int, whose: str) -> None:
+    """Raises VersionError if whoever speaks this version would not understand nodes of a scheme."""
+    if version < (oldest := oldest_of(name)):
+        raise VersionError(
+            f"the messages of scheme '{name}' have changed: {whose} speaks version {version}, and nodes of such a "
+            f"network speak version {oldest}; give all of them the same siftcast"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +109,19 @@ class Overlay:
         return self.part.contacts
 
     @property
+    def chosen(self) -> Scheme[Any, Any]:
+        """The scheme itself."""
+        return scheme(self.scheme)
+
+    @property
     def is_planned(self) -> bool:
         """Whether its nodes have a plan, and so know all members."""
-        return not scheme(self.scheme).begins_with_contacts
+        return not self.chosen.begins_with_contacts
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version whose nodes understand what this one says."""
+        return oldest_of(self.scheme)
 
     @property
     def base(self) -> str:
@@ -124,6 +149,8 @@ def lay_out(
             part = _unplanned(chosen, options, schema, tables, own, nodes)
         except SiftcastError as error:
             raise file.error(named_option("overlay.options", spec.options, str(error)), str(error)) from None
+        if spec.ground != NAMED:
+            part = replace(part, remarks=(f"ground = '{spec.ground}' of no effect: '{chosen.name}' has no plan",))
         return Overlay(own, names, addresses, chosen.name, part, digest, terms)
     _check_links(file, members)
     links = [(listed[a], listed[b]) for listed in [{names[node]: node for node in nodes}] for a, b in spec.links]
@@ -131,7 +158,8 @@ def lay_out(
         Member.of(node, member.name, member.region, member.roles) for node, member in zip(nodes, members, strict=True)
     )
     coordinator = next(member.node for member in listed_members if not member.edge)
-    first = first_view(listed_members, coordinator, PlanSettings(dict(spec.options), links).encode())
+    settings = PlanSettings(dict(spec.options), links, ground=spec.ground, ground_ms=spec.ground_ms)
+    first = first_view(listed_members, coordinator, settings.encode())
     own_member = next(member for member in listed_members if member.node == own)
     part = _planned(file, chosen, schema, tables, own_member, terms, first=first, digest=digest)
     return Overlay(own, names, addresses, chosen.name, part, digest, terms)
@@ -209,7 +237,10 @@ def _planned(
         if first is not None:
             ground, options = survey(first.newest)  # so that what cannot be planned is said before anything else
             laid_out = chosen.plan(ground, options)
-            remarks = chosen.remarks(ground, options, laid_out)
+            follows = configuration.overlay.ground != NAMED
+            remarks = (
+                *chosen.remarks(ground, options, laid_out), *remarks_on_ground(chosen, follows, ground, laid_out),
+            )  # fmt: skip
             plan = chosen.assign(laid_out, first.newest.nodes)
             host = first.newest.stand_in(member.node)
             chosen.nodes(plan, options, tables)(member.node if host is None else host)
@@ -319,4 +350,6 @@ def _digest(spec: OverlaySpec, members: Sequence[MemberSpec], durable: bool) -> 
     listed = [(by_name[each.name], each.region, *([sorted(set(each.roles))] if each.roles else ())) for each in members]
     links = sorted(sorted(by_name[name] for name in pair) for pair in spec.links)
     shape = [spec.network, spec.scheme, sorted(spec.options.items()), links, listed, durable]
+    if spec.ground != NAMED:
+        shape += [spec.ground, spec.ground_ms]
     return blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

@@ -52,27 +52,30 @@ from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.grounding import Grounding
 from siftcast.runtimes.live.node.hearing import Hearing
 from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.layout import Overlay, lay_out, lay_out_joining
 from siftcast.runtimes.live.node.load_meter import LoadMeter
-from siftcast.runtimes.live.node.measured import combine, summarise
 from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.planning import PlanSettings
+from siftcast.runtimes.live.node.probe_budget import ProbeBudget
 from siftcast.runtimes.live.node.rights import Guard
+from siftcast.runtimes.live.node.routes import Routes
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.node.settling import SettledTables
+from siftcast.runtimes.live.node.surveying import DELAYS, Surveyor
 from siftcast.runtimes.live.reach import judge
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import Description, Failure, Inquire, Question
-from siftcast.runtimes.live.wire.node_frames import Introduction
+from siftcast.runtimes.live.wire.node_frames import Introduction, PeerAnswer, PeerQuestion
 
 SHOWN_MAX = 2_000
 CONTACTS_MAX = 8
@@ -136,6 +139,10 @@ class Life:
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
         schema = self.overlay.terms.schema
         self._load = LoadMeter(None if schema is None else Schema.parse(schema))
+        self._budget = ProbeBudget(self.loop, configuration.node.probes_per_minute)
+        self.routes = Routes(
+            self.loop, self._budget, lasting.book.address, self._log, is_permitted=configuration.node.traceroute
+        )
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -143,10 +150,21 @@ class Life:
             tell=self.tell,
             log=self._log,
             random=lasting.random,
+            budget=self._budget,
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
+            measures_again=lambda: self._surveyor.follows,
             on_lost=lambda peer: self.inquiries.lost(peer),
-            on_question=lambda peer, frame: self.inquiries.received(peer, frame),
+            on_question=self._on_question,
+        )
+        self._grounding = Grounding(
+            self.loop,
+            self.overlay.node,
+            self._name,
+            address=lasting.line.advertised,
+            book=lasting.book,
+            measuring=self.peers.measuring,
+            routes=self.routes,
         )
         self._bounds = Bounds(self.peers.ages, lasting.book.name)
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
@@ -164,6 +182,7 @@ class Life:
         self.carrier = Carrier(
             self.sessions,
             self.peers,
+            self.routes,
             self._durable,
             self._store,
             tell=self.tell,
@@ -179,6 +198,15 @@ class Life:
             frame_bytes_max=configuration.limits.frame_bytes_max,
             answer=self._answer,
             event_of=self._event_of,
+        )
+        self._surveyor = Surveyor(
+            self.overlay,
+            view=lambda: self.protocol.view if isinstance(self.protocol, Planned) else None,
+            gone=self._gone,
+            gather=self.inquiries.gather,
+            tell=self.tell,
+            log=self._log,
+            random=lasting.random,
         )
 
     def _lay_out(self) -> Overlay:
@@ -207,6 +235,8 @@ class Life:
 
     def open(self) -> None:
         """Gives the protocol what was kept."""
+        if self.overlay.is_planned:
+            self._surveyor.start()
         clock_ms, nonce = time.time() * 1_000, secrets.randbits(63)
         if self._store is None:
             self.tell(Started({}, clock_ms, nonce=nonce, contacts=self.overlay.contacts))
@@ -218,8 +248,12 @@ class Life:
 
     async def hang_up(self, *, for_good: bool = False) -> None:
         """Talks to no other node any more; `for_good` if this one has left them."""
+        self._surveyor.stop()
         self.inquiries.stop()
         self._bounds.stop()
+        self._grounding.stop()
+        self._budget.stop()
+        self.routes.stop()
         await self.peers.stop(for_good=for_good)
 
     async def close(self) -> None:
@@ -298,7 +332,15 @@ class Life:
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
+        if frame.question == "distances":
+            frame = msgspec.structs.replace(frame, content=self._grounding.prepare(frame.content))
         self.inquiries.ask(connection, guard, frame)
+
+    def _on_question(self, peer: NodeId, frame: PeerQuestion | PeerAnswer) -> None:
+        """Another node asks or answers."""
+        if isinstance(frame, PeerAnswer):
+            self._grounding.learn(frame.answers)
+        self.inquiries.received(peer, frame)
 
     def leave(self) -> None:
         """Has the protocol hand over what it holds for others, and then leave; raises Refused where none can."""
@@ -317,16 +359,13 @@ class Life:
 
     def replan(self, connection: Connection, request: int) -> None:
         """Has the network planned by what all nodes have measured, and says what that is. Raises Refused."""
-        planned = self._planned()
+        self._planned()
 
-        def plan(answers: list[dict[str, Any]], silent: list[str]) -> None:
-            measured = combine(answers, self._gone())
-            settings = msgspec.structs.replace(PlanSettings.decode(planned.settings), measured=measured)
-            self.tell(ApplyRequested(settings.encode()))
+        def answer(facts: dict[str, Any]) -> None:
             if not connection.closing:
-                connection.send(Description(request, {**summarise(measured, answers), "silent": silent}))
+                connection.send(Description(request, facts))
 
-        self.inquiries.gather("load", b"", plan)
+        self._surveyor.replan(answer)
 
     def _planned(self) -> Planned:
         if not isinstance(self.protocol, Planned):
@@ -378,8 +417,14 @@ class Life:
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes of the network, as this one sees them."""
+        lasting = self._lasting
         return list_members(
-            self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
+            self.overlay.node,
+            self.protocol.state(),
+            self.peers,
+            lasting.book,
+            lasting.line,
+            self.routes.inferred,
         )
 
     def _expected(self) -> list[str]:
@@ -424,10 +469,14 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
+        if question == "distances":
+            return self._grounding.answer(content)
         if question == "load":
+            delays_ms = list(self.peers.echoes.delays_ms.items())
+            if content == DELAYS:
+                return {"identity": self.overlay.node, "delays_ms": delays_ms}
             durable = [] if self._durable is None else self._durable.listed()
             filters = [filter_ for _, _, filter_ in self.sessions.listed() + durable]
-            delays_ms = list(self.peers.echoes.delays_ms.items())
             load = self._load.describe(filters, self.loop.time() * 1_000)
             return {"identity": self.overlay.node, "delays_ms": delays_ms, **load}
         event, names = content.decode("utf-8", "replace"), self._lasting.book.names
@@ -459,6 +508,7 @@ class Life:
             "address": self._lasting.line.address(),
             "scheme": self.overlay.scheme,
             "members": self.members(),
+            "plan": self._surveyor.describe(),
             "peers": self.peers.present,
             "missing": self.peers.missing,
             "clients": len(self.sessions.open),

@@ -12,6 +12,7 @@ goes into the settings of an epoch, so that all nodes plan by the same numbers (
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from statistics import median
 from typing import Any
 
@@ -31,11 +32,58 @@ _DIGITS = 3
 Floats = npt.NDArray[np.float64]
 
 
-class Measured(msgspec.Struct, frozen=True):
-    """Delays by pairs of nodes, and for attributes the load of each of its cells (`load_meter.cell_edges`)."""
+class DelayTable(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Delays between these nodes as they travel: 4 bytes for each pair, row by row above the diagonal.
+
+    They go with every message about a view, and a pair with its identities would take 28. NaN is what nobody knows.
+    """
+
+    nodes: list[NodeId] = []
+    delays_ms: bytes = b""
+
+    @classmethod
+    def of(cls, delays_ms: Sequence[tuple[NodeId, NodeId, float]]) -> DelayTable:
+        """The table of some pairs, the smaller identity first."""
+        known = {(a, b): delay_ms for a, b, delay_ms in delays_ms}
+        nodes = sorted({node for pair in known for node in pair})
+        listed = [known.get(pair, np.nan) for pair in combinations(nodes, 2)]
+        return cls(nodes, np.array(listed, dtype="<f4").tobytes())
+
+    def pairs(self) -> list[tuple[NodeId, NodeId, float]]:
+        """The pairs that are known."""
+        listed = np.frombuffer(self.delays_ms, dtype="<f4").tolist()
+        rows = zip(combinations(self.nodes, 2), listed, strict=True)
+        return [(a, b, round(delay_ms, _DIGITS)) for (a, b), delay_ms in rows if delay_ms == delay_ms]
+
+
+class Measured(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Delays by pairs of nodes, and for attributes the load of each of its cells (`load_meter.cell_edges`).
+
+    Delays are pairs here, and a `table` where they travel.
+    """
 
     delays_ms: list[tuple[NodeId, NodeId, float]] = []
     loads: dict[str, list[float]] = {}
+    table: DelayTable = DelayTable()
+
+    def packed(self) -> Measured:
+        """The same with delays as they travel."""
+        return Measured([], self.loads, DelayTable.of(self.delays_ms)) if self.delays_ms else self
+
+    def unpacked(self) -> Measured:
+        """The same with delays as pairs."""
+        return Measured(self.table.pairs(), self.loads) if self.table.nodes else self
+
+    def updated(self, answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ()) -> Measured:
+        """The same with delays as nodes measure them now; what none of them has measured stays as it was."""
+        delays = {(a, b): delay_ms for a, b, delay_ms in self.delays_ms if a not in gone and b not in gone}
+        delays |= {(a, b): delay_ms for a, b, delay_ms in _delays(answers, gone)}
+        return Measured([(a, b, delay_ms) for (a, b), delay_ms in sorted(delays.items())], self.loads)
+
+    @property
+    def nodes(self) -> frozenset[NodeId]:
+        """Those of whom some delay is known."""
+        return frozenset(node for a, b, _ in self.delays_ms for node in (a, b))
 
     def latencies_ms(self, nodes: Sequence[NodeId], guessed_ms: Floats) -> Floats:
         """How far the nodes are from each other, guessed where nobody knows."""
@@ -65,6 +113,13 @@ class Measured(msgspec.Struct, frozen=True):
 
 def combine(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ()) -> Measured:
     """What all nodes that answered have measured together; delays to nodes that are gone say nothing any more."""
+    events, wanted = (added([answer[what] for answer in answers]) for what in ("events", "wanted"))
+    subscriptions = sum(answer["subscriptions"] for answer in answers)
+    loads = {name: _loads(by_cell, wanted.get(name), subscriptions) for name, by_cell in events.items()}
+    return Measured(_delays(answers, gone), {name: found for name, found in loads.items() if found})
+
+
+def _delays(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId]) -> list[tuple[NodeId, NodeId, float]]:
     delays: dict[tuple[NodeId, NodeId], list[float]] = {}
     for answer in answers:
         for other, delay_ms in answer["delays_ms"]:
@@ -72,13 +127,7 @@ def combine(answers: Sequence[Mapping[str, Any]], gone: Collection[NodeId] = ())
                 continue
             pair = min(answer["identity"], other), max(answer["identity"], other)
             delays.setdefault(pair, []).append(delay_ms)
-    events, wanted = (added([answer[what] for answer in answers]) for what in ("events", "wanted"))
-    subscriptions = sum(answer["subscriptions"] for answer in answers)
-    loads = {name: _loads(by_cell, wanted.get(name), subscriptions) for name, by_cell in events.items()}
-    return Measured(
-        [(a, b, round(sum(each) / len(each), _DIGITS)) for (a, b), each in sorted(delays.items())],
-        {name: found for name, found in loads.items() if found},
-    )
+    return [(a, b, round(sum(each) / len(each), _DIGITS)) for (a, b), each in sorted(delays.items())]
 
 
 def _loads(events: Floats, wanted: Floats | None, subscriptions: int) -> list[float]:

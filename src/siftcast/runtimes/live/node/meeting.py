@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import NetworkMismatch, Refused
 from siftcast.runtimes.live.node.address_book import AddressBook, is_sound
-from siftcast.runtimes.live.node.layout import Overlay
-from siftcast.runtimes.live.wire.frames import OLDEST, VERSION, Hello
+from siftcast.runtimes.live.node.layout import Overlay, check_version
+from siftcast.runtimes.live.wire.frames import VERSION, Hello
 from siftcast.runtimes.live.wire.node_frames import Introduction, Invitation
 
 
@@ -48,7 +48,7 @@ class Meeting:
             overlay.digest,
             self._incarnation,
             book.name(called) if book.is_listed(called) else "",
-            OLDEST["node"],
+            overlay.oldest,
             overlay.node,
             self._address(),
             book.since,
@@ -63,8 +63,9 @@ class Meeting:
         return known
 
     def invitation(self, hello: Hello, heartbeat_ms: float) -> Invitation:
-        """What a node that wants to join must know; raises NetworkMismatch or Refused if it cannot."""
+        """What a node that wants to join must know; raises NetworkMismatch, Refused or VersionError if it cannot."""
         overlay = self._overlay
+        check_version(overlay.scheme, hello.version, f"node '{hello.name}'")
         self._check_place(hello)
         self._check_name(hello)
         terms, version = overlay.terms, min(VERSION, hello.version)
@@ -74,7 +75,7 @@ class Meeting:
         )  # fmt: skip
 
     def check(self, hello: Hello) -> None:
-        """Raises NetworkMismatch or Refused unless the other node means this one, and has a place in its network."""
+        """Raises NetworkMismatch, Refused or VersionError unless the other node means this one and can be its peer."""
         name, own = hello.name, self.name
         if not self._is_of_this_network(hello):
             raise NetworkMismatch(
@@ -86,6 +87,7 @@ class Meeting:
                 f"this is node '{own}', not '{hello.called}'; are two addresses exchanged in [[overlay.nodes]] of "
                 f"'{name}'?"
             )
+        check_version(self._overlay.scheme, hello.version, f"node '{name}'")
         self._check_place(hello)
         self._check_name(hello)
 

@@ -46,16 +46,19 @@ from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.ages import Ages
 from siftcast.runtimes.live.node.calling import Calls, Line
+from siftcast.runtimes.live.node.coordinates import Coordinates
 from siftcast.runtimes.live.node.echoes import Echoes
-from siftcast.runtimes.live.node.guests import DEMAND_S, Guests, Waiting
+from siftcast.runtimes.live.node.guests import Guests, Waiting
 from siftcast.runtimes.live.node.layout import Overlay
+from siftcast.runtimes.live.node.measuring import Measuring
 from siftcast.runtimes.live.node.meeting import Meeting
 from siftcast.runtimes.live.node.peer_handlers import GuestHandler, PeerHandler
+from siftcast.runtimes.live.node.probe_budget import ProbeBudget
 from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
 from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Hello, encode_frame
+from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Heartbeat, Hello, Question, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
     AgesWanted,
     Farewell,
@@ -88,11 +91,14 @@ class Peers:
         tell: Tell,
         log: Logger,
         random: Random,
+        budget: ProbeBudget,
         event_limits: EventLimits,
         queue_bytes_max: int,
         on_lost: Callable[[NodeId], None],
         on_question: Callable[[NodeId, PeerQuestion | PeerAnswer], None],
+        measures_again: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`measures_again` says whether also nodes that nothing is sent to are to be measured more than once."""
         self.sent = 0
         self.received = 0
         self.dropped = 0
@@ -133,6 +139,7 @@ class Peers:
             on_failed=self._not_reached,
             on_successor=self._succeeded,
             log=log,
+            scheme=overlay.scheme,
             random=random,
         )
         self._reception = Reception(
@@ -144,17 +151,27 @@ class Peers:
             is_connected=lambda number: number in self._links or number in self._guests,
             on_joined=self._joined,
         )
-        self.echoes = Echoes(self._loop, tell)
-        self.ages = Ages(self._node, self.echoes.delays_ms.get, self._want_ages, random)
+        self.echoes = Echoes()
+        self.coordinates = Coordinates(random)
+        self.measuring = Measuring(
+            self._loop,
+            budget,
+            self.echoes,
+            connection_of=self._connection_of,
+            can_call=lambda number: number in self._book and number not in self._lost,
+            call=self._call,
+        )
+        self.ages = Ages(self._node, self.echoes.least_ms.get, self._want_ages, random)
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
         self._measures_all = overlay.is_planned
+        self._measures_again = measures_again
         self._is_started = False
 
     def start(self) -> None:
         """Calls everyone that this node is to call."""
         self._is_started = True
-        for number in (*self._watched, *self._waiting, *self.echoes.wanted):
+        for number in (*self._watched, *self._waiting, *self.measuring):
             if self._wants(number):
                 self._calls.call(number)
 
@@ -163,7 +180,7 @@ class Peers:
         self._is_started = False
         if self._round is not None:
             self._round.cancel()
-        self.echoes.wanted.clear()
+        self.measuring.stop()
         self.ages.stop()
         await self._calls.stop()
         for connection in (*self._links.values(), *self._guests.values()):
@@ -258,17 +275,29 @@ class Peers:
         if connection is not None and not connection.blocked:
             connection.send(frame)
 
-    def measure(self, number: NodeId) -> None:
-        """Asks how far away a node is."""
+    def can_read(self, number: NodeId, question: Question) -> bool:
+        """Whether a node knows a question; one of version 3 would take it for damage."""
         connection = self._links.get(number) or self._guests.get(number)
-        if connection is not None:
-            self._guests.use(number)
-            self.echoes.ask(number, connection)
-        elif number not in self._book or number in self._lost:
-            self._loop.call_soon(self._tell, DelayMeasured(number, None))
-        else:
-            self.echoes.want(number, DEMAND_S)
-            self._call(number)
+        return question != "distances" or (connection is not None and connection.version >= BOUNDS)
+
+    def measure(self, number: NodeId) -> None:
+        """Asks how far away a node is, for the protocol."""
+
+        def heard(delay_ms: float | None) -> None:
+            self._tell(DelayMeasured(number, delay_ms))
+
+        self.measuring.ask(number, heard, "protocol")
+
+    def _connection_of(self, number: NodeId) -> Connection | None:
+        """The connection to a node that is there, which is used now."""
+        self._guests.use(number)
+        return self._links.get(number) or self._guests.get(number)
+
+    def echoed(self, number: NodeId, frame: Heartbeat) -> None:
+        """A heartbeat came back from a node."""
+        delay_ms = self.echoes.answered(frame.number, number)
+        if delay_ms is not None and frame.coordinate is not None:
+            self.coordinates.learn(number, frame.coordinate, delay_ms)
 
     # -- watching ------------------------------------------------------------------------------------
 
@@ -306,7 +335,12 @@ class Peers:
             connection.close("gone for good")
             self._on_lost(number)
         self._book.forget(number)
+        self._forget_measured(number)
+
+    def _forget_measured(self, number: NodeId) -> None:
+        self._lose_measured(number)
         self.echoes.forget(number)
+        self.coordinates.forget(number)
 
     def seek(self, number: NodeId, done: Callable[[bool], None]) -> None:
         """Finds out whether a node is there, by a call if it is not connected; `done` hears that."""
@@ -325,7 +359,7 @@ class Peers:
             return False
         if number in self._watched and number not in self._called_by:
             return True
-        return number in self._waiting or number in self.echoes.wanted or number in self._soundings
+        return number in self._waiting or number in self.measuring or number in self._soundings
 
     def _not_reached(self, number: NodeId) -> None:
         """A call came to nothing."""
@@ -347,7 +381,7 @@ class Peers:
         self._book.succeed(number, successor)
         self.unwatch(number)
         self._waiting.drop(number)
-        self.echoes.forget(number)
+        self._forget_measured(number)
         self._tell(ContactsFound((successor,)))
         self._tell(PeerGone(number))
         return True
@@ -383,6 +417,7 @@ class Peers:
         if connection.version >= BOUNDS and (wanted := self.ages.said_to_newcomer()) is not None:
             connection.send(wanted)
         self.echoes.joined(number, connection)
+        self.measuring.joined(number, connection)
         self.ages.joined(number)
         self._lost.discard(number)
         self._soundings.joined(number)
@@ -406,7 +441,7 @@ class Peers:
         self._rivals.forget(connection)
         if self._guests.get(number) is connection:
             self._guests.remove(number)
-            self.echoes.lost(number)
+            self._lose_measured(number)
             self._on_lost(number)
             self._call(number)
         if self._links.get(number) is not connection:
@@ -414,11 +449,15 @@ class Peers:
         del self._links[number]
         self._lost.add(number)
         self._log.warning("peer lost", peer=self._book.name(number), reason=reason)
-        self.echoes.lost(number)
+        self._lose_measured(number)
         self._tell(PeerLost(number))
         self._on_lost(number)
         if self._wants(number):
             self._calls.call(number, later=True)
+
+    def _lose_measured(self, number: NodeId) -> None:
+        self.echoes.lost(number)
+        self.measuring.lost(number)
 
     def gone(self, number: NodeId) -> None:
         """A node said that it has left for good."""
@@ -462,9 +501,11 @@ class Peers:
         self._round = self._loop.call_later(_ROUND_S, self._go_round)
         self._guests.say_unneeded()
         if self._measures_all:
-            known = (self._node, *self.connected, *self._lost, *self.echoes.delays_ms)
-            self._soundings.measure_one([each for each in self._book.names if each not in known])
-        used = self._guests.items() if self.ages.is_wanted else ()
+            near = (self._node, *self.connected, *self._lost)
+            far = [each for each in self._book.names if each not in near]
+            unmeasured = [each for each in far if each not in self.echoes.delays_ms]
+            self._soundings.measure_one(unmeasured or (far if self._measures_again() else ()))
+        used = self._guests.items() if self.ages.is_wanted or self._measures_again() else ()
         for number, connection in (*self._links.items(), *used):
             if not connection.blocked:
                 self.echoes.look(number, connection)

@@ -100,7 +100,7 @@ class Desk(Protocol):
 class ClientSubscription:
     """A subscription of a connected client."""
 
-    __slots__ = ("connection", "difference", "filter", "id", "length", "number", "session", "tail", "wishes")
+    __slots__ = ("connection", "difference", "filter", "id", "length", "number", "pending", "session", "tail", "wishes")
     is_durable = False
 
     def __init__(self, session: Session, number: int, id: str, filter: Filter) -> None:
@@ -114,6 +114,8 @@ class ClientSubscription:
         """How many characters the filter had as the client wrote it."""
         self.wishes: Wishes = None, None
         """Its bound on delay, and its bandwidth."""
+        self.pending: list[Wishes] = []
+        """Those that it was asked to have after that, in order, and that are not safe yet."""
 
     def resume(self) -> None:
         """There is room again on the connection."""
@@ -463,12 +465,14 @@ class Session:
         subscription = self._known(frame.subscription)
         filter_ = self._filter(frame.filter, subscription.length)
         asked = frame.delay_ms_max, frame.bandwidth
-        wishes = [had if ask is None else ask or None for ask, had in zip(asked, subscription.wishes, strict=True)]
+        held = subscription.pending[-1] if subscription.pending else subscription.wishes
+        wishes = [had if ask is None else ask or None for ask, had in zip(asked, held, strict=True)]
         self.guard.bound(frame.delay_ms_max or None)
         wanted = Subscription(subscription.id, filter_, self.name, *wishes)
         self._filters_length += len(frame.filter) - subscription.length
         subscription.length = len(frame.filter)
         if subscription.is_durable:
+            subscription.pending.append((wanted.delay_ms_max, wanted.bandwidth))
             replaced = partial(self._replaced, frame, subscription, wanted)
             self._desk.durable_clients().replace(subscription, wanted, replaced)
             return True
@@ -481,6 +485,7 @@ class Session:
     def _replaced(
         self, frame: Replace, subscription: ClientSubscription, wanted: Subscription, reason: str | None
     ) -> None:
+        del subscription.pending[0]
         error = None if reason is None else Refused(reason)
         self.guard.note_request(frame, error)
         if error is not None:

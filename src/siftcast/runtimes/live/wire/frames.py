@@ -113,10 +113,14 @@ class Failure(Frame, frozen=True, gc=False, tag=3):
 
 
 class Heartbeat(Frame, frozen=True, gc=False, tag=4):
-    """Says that one is there. With `echo`, the other end sends the number back at once with `echo` false."""
+    """Says that one is there. With `echo`, the other end sends the number back at once with `echo` false.
+
+    A node that sends it back to another says where it is (`node.coordinates`); older ends leave that out.
+    """
 
     number: int = 0
     echo: bool = False
+    coordinate: tuple[float, float, float, float] | None = None
 
 
 class Publish(Frame, frozen=True, gc=False, tag=5):
