@@ -3,7 +3,8 @@
 node.py             listens, lets callers in (accepting.py, greeting.py), lives one life after the other
 life.py             one life: the protocol, `tell`, and the parts; the way of a durable publish through them
 carrying.py         effects out, to clients, peers, timers and disk
-sessions.py         clients; durable_clients.py those that were promised something; backlog.py those that do not read
+sessions.py         clients, session.py one of them; backlog.py one that does not read
+durable_clients.py  those that were promised something
 peers.py            other nodes: peer_handlers.py what they say, guests.py those that nobody watches
 measuring.py        how far they are: echoes.py heartbeats, coordinates.py predictions, probe_budget.py no storms
 routes.py           by which routers: traceroute.py walks, error_queue.py what routers say; grounding.py all pairs

@@ -40,7 +40,7 @@ from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.bounds import Bounds
 from siftcast.runtimes.live.node.peers import Tell
 from siftcast.runtimes.live.node.rights import Rights
-from siftcast.runtimes.live.node.sessions import ClientSubscription, Session
+from siftcast.runtimes.live.node.session import ClientSubscription, Session
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import (
     AcknowledgeOffers,

@@ -293,7 +293,7 @@ class Life:
         """Called by the store's thread."""
         self.loop.call_soon_threadsafe(self.carrier.tell_written, written)
 
-    # -- what sessions ask (`sessions.Desk`) ---------------------------------------------------------
+    # -- what sessions ask (`session.Desk`) ---------------------------------------------------------
 
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""

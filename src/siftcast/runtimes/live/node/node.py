@@ -42,7 +42,7 @@ from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.reloading import Reloaded, Reloading
 from siftcast.runtimes.live.node.rights import Guard
-from siftcast.runtimes.live.node.sessions import Session
+from siftcast.runtimes.live.node.session import Session
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside
 from siftcast.runtimes.live.node.upkeep import Upkeep
 from siftcast.runtimes.live.wire.addresses import parse_address

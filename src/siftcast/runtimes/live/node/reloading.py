@@ -39,7 +39,7 @@ from siftcast.runtimes.live.node.configuration import (
 )
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.principals import Principals
-from siftcast.runtimes.live.node.sessions import Session
+from siftcast.runtimes.live.node.session import Session
 from siftcast.runtimes.live.storage.audit_file import AuditFile
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import BOUNDS, Hello
