@@ -45,7 +45,7 @@ def reload(
     out().print(Text(f"changed: {changed}"), soft_wrap=True)
     for count, words in ((found["put_out"], "connections ended"), (found["narrowed"], "clients lost subscriptions")):
         if count:
-            out().print(Text(f"{count:,} {words}"), soft_wrap=True)
+            out().print(Text(f"{words}: {count:,}"), soft_wrap=True)
     if found["beyond"]:
         err().print(Text(f"as before until the node is started again: {', '.join(found['beyond'])}", "yellow"))
     return OK

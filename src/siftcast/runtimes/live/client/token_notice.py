@@ -62,7 +62,7 @@ class TokenNotice:
                 "the token of this client for %s expires in %s, at %s; ask whoever runs the node for another",
                 self._where,
                 time_left(left_s),
-                self.expires,
+                None if self.expires is None else self.expires.isoformat(timespec="seconds"),
             )
         wait_s = next_warning_s(left_s)
         if wait_s is not None:
