@@ -81,6 +81,11 @@ def select(scores: Floats, count: int) -> list[int]:
     return order
 
 
+def best(votes: Mapping[int, float], count: int) -> list[int]:
+    """The same of candidates under any numbers."""
+    return sorted(votes, key=lambda each: (-votes[each], each))[:count]
+
+
 def select_by_votes(votes: Floats, parents: Mapping[int, int], root: int, count: int, kept: int) -> list[int]:
     """The same over a tree: each peer passes on to its parent the `kept` candidates with most votes that it heard of.
 
@@ -99,6 +104,5 @@ def select_by_votes(votes: Floats, parents: Mapping[int, int], root: int, count:
         for child in children[peer]:
             for candidate, number in heard.pop(child).items():
                 total[candidate] = total.get(candidate, 0.0) + number
-        best = sorted(total, key=lambda each: (-total[each], each))[: kept if peer != root else count]
-        heard[peer] = {each: total[each] for each in best}
+        heard[peer] = {each: total[each] for each in best(total, kept if peer != root else count)}
     return list(heard[root])
