@@ -313,7 +313,7 @@ async def test_a_folder_that_is_named_at_each_call_is_one_ring(rings) -> None:
 async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path, rings) -> None:
     _, feed, member = rings
     rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"price": 1, "note": "a text"}\n{"price": 2, "note": {"of": [1]}}\n{"price": 3}\n')
+    rows.write_text('{"price": 1, "note": "a text"}\n{"price": 2, "note": {"of": [1]}}\n{"price": 3, "note": null}\n')
     async with running() as node, siftcast.connect(url_of(node), keys=member) as bus:
         stream = await bus.subscribe("price > 0").ready()
         command = ["publish", str(rows), "--payload", "note", "--at", url_of(node), "--quiet"]
@@ -325,6 +325,26 @@ async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path,
         plain = await bus.subscribe("price > 0", allow_plain=True).ready()
         assert await asyncio.to_thread(main, command) == 0
         assert [event.payload for event in await taken(plain, 3)] == [b"a text", b'{"of":[1]}', b""]
+
+
+@on_loop
+async def test_a_mistyped_payload_field_leaves_nothing_in_the_clear(
+    tmp_path: Path, rings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, feed, _ = rings
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"price": 1, "note": "a text"}\n')
+    async with running() as node, siftcast.connect(url_of(node)) as bus:
+        stream = await bus.subscribe("price > 0").ready()
+        mistyped = ["publish", "--payload", "notes", "--at", url_of(node), "--rejected-to", str(tmp_path)]
+        sealed = [*mistyped, "--seal", "payload", "--group", "desk", "--keys", str(feed)]
+        assert await asyncio.to_thread(main, [*sealed, str(rows)]) == 1
+        with rows.open() as lines:
+            monkeypatch.setattr("sys.stdin", lines)
+            assert await asyncio.to_thread(main, sealed) == 1
+        await bus.publish({"price": 2})
+        assert [dict(event) for event in await taken(stream, 1)] == [{"price": 2}]
+    assert "no field 'notes'" in (tmp_path / "rows.jsonl.rejected").read_text()
 
 
 @on_loop

@@ -65,6 +65,7 @@ def test_what_is_shown_holds_no_secret(made, capsys) -> None:
         (("publish", "none.jsonl", "--seal", "payload", "--keys", "feed"), "add group='desk'"),
         (("publish", "none.jsonl", "--seal", "payload", "--group", "desk"), "with keys"),
         (("publish", "none.jsonl", "--group", "desk"), "add seal='payload'"),
+        (("publish", "none.jsonl", "--seal", "payload", "--group", "desk", "--keys", "feed"), "add --payload"),
         (("subscribe", "TRUE", "--keys", "missing"), "is no key ring"),
         (("subscribe", "TRUE", "--allow-plain"), "add --keys"),
     ],
