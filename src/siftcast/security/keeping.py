@@ -83,12 +83,20 @@ def issue(folder: Path, group: str, to: Path) -> Group:
     path = group_path(to, group)
     with locked(to):
         if path.exists():
-            there = read_group(path)
+            there = _there(path)
             if not there.is_copy or there.number > issued.number:
                 what = "the group that copies are made of" if not there.is_copy else "a newer copy"
                 raise KeyRingError(f"{shown_path(path)} is {what}, and is not overwritten")
         write_group(path, issued)
     return issued
+
+
+def _there(path: Path) -> Group:
+    """What is to be overwritten; raises KeyRingError where that cannot be read, because it may be no copy."""
+    try:
+        return read_group(path)
+    except KeyRingError as error:
+        raise KeyRingError(f"{error}; if {shown_path(path)} was a copy, remove it first") from None
 
 
 def _change(folder: Path, group: str, change: Callable[[Group], Group]) -> Group:

@@ -38,6 +38,8 @@ def test_keys_are_made_handed_out_rotated_and_revoked(made, capsys) -> None:
     assert "a copy" in shown
     assert "revoked from epoch 3 on" in shown
     assert "signs as feed:" in run(capsys, "keys", "show", "--keys", feed)[1]
+    (empty := member / "empty").mkdir(0o700)
+    assert "an empty key ring" in run(capsys, "keys", "show", "--keys", empty)[1]
 
 
 def test_what_is_shown_holds_no_secret(made, capsys) -> None:

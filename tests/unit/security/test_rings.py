@@ -136,6 +136,9 @@ def test_a_copy_cannot_be_changed_and_does_not_overwrite_what_is_newer(tmp_path:
     with pytest.raises(KeyRingError, match="copies are made of"):
         issue(feed, "desk", keeper)
     assert read_group(member / "desk.group").newest.number == 2
+    (member / "desk.group").write_bytes(b"")
+    with pytest.raises(KeyRingError, match="remove it first"):
+        issue(keeper, "desk", member)
 
 
 def test_nothing_is_made_twice(tmp_path: Path) -> None:
