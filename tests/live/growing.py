@@ -146,13 +146,17 @@ def use_everybody(put: Callable[[object, str, object], None] = setattr) -> None:
 
 
 class Growing:
-    """Nodes of one network in this process, the first by itself and the others joining."""
+    """Nodes of one network in this process, the first by itself and the others joining.
 
-    def __init__(self, folder: Path, scheme: str) -> None:
+    `options` are the scheme's, as a configuration has them.
+    """
+
+    def __init__(self, folder: Path, scheme: str, options: str = "") -> None:
         self.nodes: dict[str, Node] = {}
         self.said: dict[str, io.StringIO] = {}
         self._folder = folder
         self._scheme = scheme
+        self._options = options
 
     async def start(
         self, name: str, seed: str = "", *, listen: str = "127.0.0.1:0", data: bool = False, more: str = ""
@@ -163,6 +167,7 @@ class Growing:
             text += f'[join]\nseeds = ["{self.nodes[seed].address if seed in self.nodes else seed}"]\n'
         else:
             text += f'[overlay]\nnetwork = "growing"\nscheme = "{self._scheme}"\n'
+            text += f"[overlay.options]\n{self._options}\n" if self._options else ""
         file = parse_configuration(text, str(self._folder / f"{name}.toml"))
         log = make_log("json", stream=self.said.setdefault(name, io.StringIO()))
         node = Node(file, log=log, invited=await ask_to_be_invited(file, log) if seed else None)
@@ -187,9 +192,9 @@ class Growing:
 
 
 @asynccontextmanager
-async def growing(folder: Path, scheme: str = NAME) -> AsyncIterator[Growing]:
+async def growing(folder: Path, scheme: str = NAME, options: str = "") -> AsyncIterator[Growing]:
     """A network that is still to be grown, and is stopped at the end."""
-    network = Growing(folder, scheme)
+    network = Growing(folder, scheme, options)
     try:
         yield network
     finally:

@@ -226,10 +226,10 @@ async def test_a_link_is_as_long_for_ages_as_it_was_at_best_because_waits_are_ad
 ) -> None:
     monkeypatch.setattr(echoes_module, "monotonic", lambda: clock.now_s)
     loop = asyncio.get_running_loop()
-    echoes = Echoes(loop, lambda _: None)
+    echoes = Echoes()
     connection, _, _ = joined(loop)
     for number, taken_ms in enumerate((80.0, 20.0, 60.0, 24.0, 90.0), 1):
-        echoes.ask(7, connection)
+        echoes.ask(7, connection, None)
         clock.pass_ms(taken_ms)
         echoes.answered(number, 7)
     assert (echoes.delays_ms, echoes.least_ms) == ({7: pytest.approx(30.0)}, {7: pytest.approx(10.0)})

@@ -51,6 +51,7 @@ def test_every_kind_of_frame_comes_back_as_it_was() -> None:
         frames.Welcome(VERSION, "a", 5_000.0, 1, 2),
         frames.Failure(3, "refused", "no"),
         frames.Heartbeat(4, True),
+        frames.Heartbeat(4, False, (1.5, -2.5, 0.5, 0.25)),
         frames.Publish(5, raw),
         frames.Published(6, 7),
         frames.Subscribe(8, 9, "x < 1", "desk-7", 10, 11, 12.0, QueuePolicy(events_max=13)),

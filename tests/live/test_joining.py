@@ -20,7 +20,7 @@ from siftcast.runtimes.live.client import operating
 from siftcast.runtimes.live.errors import ConfigurationError, LiveError, Refused
 from siftcast.runtimes.live.local_network import LocalNetwork
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node import guests, joining, peers
+from siftcast.runtimes.live.node import guests, joining, measuring, peers
 from siftcast.runtimes.live.node.configuration import parse_configuration
 from siftcast.runtimes.live.node.joining import Invited
 from siftcast.runtimes.live.node.meeting import Meeting
@@ -105,7 +105,7 @@ async def test_a_watched_node_is_found_and_lost_and_an_unwatched_one_is_neither(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guests, "DEMAND_S", 0.05)
-    monkeypatch.setattr(peers, "DEMAND_S", 0.05)
+    monkeypatch.setattr(measuring, "DEMAND_S", 0.05)
     async with growing(tmp_path) as network:
         await network.start("a")
         await network.start("b", "a")

@@ -15,6 +15,8 @@ from siftcast import Event, EventError, KeyRing, QueuePolicy, SealError
 from siftcast.interfaces.cli import main
 from siftcast.overlays.wire_events import decode_event, encode_fields
 from siftcast.runtimes.live.client.durable_inbox import REASON_KEPT
+from siftcast.runtimes.live.client.opening import Trusted
+from siftcast.security import Rings, UnopenedError
 from siftcast.security.keeping import add_publisher, begin_group, issue, make_publisher, revoke, rotate
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
@@ -201,6 +203,21 @@ async def test_a_refused_event_comes_again_and_is_no_replay_and_its_dead_letter_
 
 
 @on_loop
+async def test_what_waits_for_an_answer_may_come_at_another_position_until_it_is_acknowledged(rings) -> None:
+    """A queue whose node leaves goes on at another one, which counts positions itself."""
+    _, feed, member = rings
+    async with in_process() as bus, bus.subscribe("price > 80") as outside:
+        await bus.publish(EVENT, keys=feed, **SEALED)
+        sealed = await anext(outside)
+    opening = Trusted(member).opening(Rings(), is_durable=True)
+    assert [opening.open(sealed, position).payload for position in (1, 1, 7)] == [EVENT.payload] * 3
+    opening.settled(7)
+    for position in (1, 7, 9):
+        with pytest.raises(UnopenedError, match="was there before"):
+            opening.open(sealed, position)
+
+
+@on_loop
 async def test_a_durable_subscription_is_resumed_and_replayed_with_keys(tmp_path: Path, rings) -> None:
     keeper, feed, member = rings
     async with running('data = "kept"', tmp_path) as node:
@@ -313,7 +330,7 @@ async def test_a_folder_that_is_named_at_each_call_is_one_ring(rings) -> None:
 async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path, rings) -> None:
     _, feed, member = rings
     rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"price": 1, "note": "a text"}\n{"price": 2, "note": {"of": [1]}}\n{"price": 3}\n')
+    rows.write_text('{"price": 1, "note": "a text"}\n{"price": 2, "note": {"of": [1]}}\n{"price": 3, "note": null}\n')
     async with running() as node, siftcast.connect(url_of(node), keys=member) as bus:
         stream = await bus.subscribe("price > 0").ready()
         command = ["publish", str(rows), "--payload", "note", "--at", url_of(node), "--quiet"]
@@ -325,6 +342,26 @@ async def test_the_command_publishes_a_field_as_a_sealed_payload(tmp_path: Path,
         plain = await bus.subscribe("price > 0", allow_plain=True).ready()
         assert await asyncio.to_thread(main, command) == 0
         assert [event.payload for event in await taken(plain, 3)] == [b"a text", b'{"of":[1]}', b""]
+
+
+@on_loop
+async def test_a_mistyped_payload_field_leaves_nothing_in_the_clear(
+    tmp_path: Path, rings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, feed, _ = rings
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"price": 1, "note": "a text"}\n')
+    async with running() as node, siftcast.connect(url_of(node)) as bus:
+        stream = await bus.subscribe("price > 0").ready()
+        mistyped = ["publish", "--payload", "notes", "--at", url_of(node), "--rejected-to", str(tmp_path)]
+        sealed = [*mistyped, "--seal", "payload", "--group", "desk", "--keys", str(feed)]
+        assert await asyncio.to_thread(main, [*sealed, str(rows)]) == 1
+        with rows.open() as lines:
+            monkeypatch.setattr("sys.stdin", lines)
+            assert await asyncio.to_thread(main, sealed) == 1
+        await bus.publish({"price": 2})
+        assert [dict(event) for event in await taken(stream, 1)] == [{"price": 2}]
+    assert "no field 'notes'" in (tmp_path / "rows.jsonl.rejected").read_text()
 
 
 @on_loop

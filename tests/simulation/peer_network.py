@@ -28,7 +28,18 @@ class PeerNetwork:
     With `messages`, the trace has a record of each message, and not only their number.
     """
 
-    def __init__(self, nodes, seed, *, faults=None, options=QUICK, joining_ms=2_000.0, entrance=None, messages=False):
+    def __init__(
+        self,
+        nodes,
+        seed,
+        *,
+        faults=None,
+        options=QUICK,
+        joining_ms=2_000.0,
+        entrance=None,
+        messages=False,
+        network=None,
+    ):
         self.nodes = nodes
         self.seed = seed
         self.random = random.Random(seed)
@@ -39,7 +50,7 @@ class PeerNetwork:
         self.simulation = Simulation(
             (),
             lambda node: Gossip(node, TABLES, options),
-            UniformNetwork(10.0),
+            network if network is not None else UniformNetwork(10.0),
             seed=seed,
             faults=faults if faults is not None else Faults(detect_ms=50.0),
             trace=Trace(messages=messages),

@@ -109,8 +109,11 @@ class Group:
         known = self.publishers.get(name)
         if known is None:
             raise KeyRingError(f"group '{self.name}' has no publisher {shown(name)}; {self.names_of_publishers()}")
-        if not 1 <= from_epoch <= EPOCH_MAX:
-            raise KeyRingError(f"epochs count from 1, so nobody is revoked from epoch {from_epoch} on")
+        if not 1 <= from_epoch <= self.newest.number:  # from a later one on, it would still seal
+            raise KeyRingError(
+                f"epochs count from 1, and group '{self.name}' is at {self.newest.number}; "
+                f"nobody is revoked from epoch {from_epoch} on"
+            )
         if not known.may_seal(from_epoch):
             raise KeyRingError(f"publisher '{name}' is revoked from epoch {known.revoked_from} on already")
         return self._changed(publishers={**self.publishers, name: replace(known, revoked_from=from_epoch)})

@@ -22,26 +22,26 @@ from siftcast.security.errors import KeyRingError
 from siftcast.security.groups import GRACE_S, Group, GroupPublisher, check_name
 from siftcast.security.hazmat.secret import SECRET_BYTES, Secret
 from siftcast.security.hazmat.signatures import SigningKey
-from siftcast.security.ring_files import group_path, make_folder, read_group, write_group, write_signing
+from siftcast.security.ring_files import group_path, locked, read_group, write_group, write_signing
 
 
 def begin_group(folder: Path, name: str, now_s: float) -> Group:
     """Makes a group in its first epoch; raises KeyRingError where there is one of this name."""
     path = group_path(folder, name)
-    make_folder(folder)
-    if path.exists():
-        raise KeyRingError(f"{shown_path(path)} is there already; rotate begins a new epoch of it")
-    group = Group.begin(name, _fresh_secret(), now_s)
-    write_group(path, group)
+    with locked(folder):
+        if path.exists():
+            raise KeyRingError(f"{shown_path(path)} is there already; rotate begins a new epoch of it")
+        group = Group.begin(name, _fresh_secret(), now_s)
+        write_group(path, group)
     return group
 
 
 def make_publisher(folder: Path, name: str) -> str:
     """Makes a signing key, which stays in the folder; returns the word with its public half."""
     check_name(name)
-    make_folder(folder)
     seed = _fresh_secret()
-    write_signing(folder, name, seed)
+    with locked(folder):
+        write_signing(folder, name, seed)
     return public_word(name, SigningKey(seed).public)
 
 
@@ -81,20 +81,29 @@ def issue(folder: Path, group: str, to: Path) -> Group:
     """Puts a copy of a group into another folder; raises KeyRingError where something newer, or no copy, is."""
     issued = read_group(_existing(folder, group)).copy()
     path = group_path(to, group)
-    make_folder(to)
-    if path.exists():
-        there = read_group(path)
-        if not there.is_copy or there.number > issued.number:
-            what = "the group that copies are made of" if not there.is_copy else "a newer copy"
-            raise KeyRingError(f"{shown_path(path)} is {what}, and is not overwritten")
-    write_group(path, issued)
+    with locked(to):
+        if path.exists():
+            there = _there(path)
+            if not there.is_copy or there.number > issued.number:
+                what = "the group that copies are made of" if not there.is_copy else "a newer copy"
+                raise KeyRingError(f"{shown_path(path)} is {what}, and is not overwritten")
+        write_group(path, issued)
     return issued
+
+
+def _there(path: Path) -> Group:
+    """What is to be overwritten; raises KeyRingError where that cannot be read, because it may be no copy."""
+    try:
+        return read_group(path)
+    except KeyRingError as error:
+        raise KeyRingError(f"{error}; if {shown_path(path)} was a copy, remove it first") from None
 
 
 def _change(folder: Path, group: str, change: Callable[[Group], Group]) -> Group:
     path = _existing(folder, group)
-    changed = change(read_group(path))
-    write_group(path, changed)
+    with locked(folder):
+        changed = change(read_group(path))
+        write_group(path, changed)
     return changed
 
 

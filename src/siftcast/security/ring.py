@@ -3,7 +3,8 @@
 A ring that was loaded from a folder looks at its files now and then, and whenever something names an epoch, a group or
 a publisher that it does not know, so that a rotation needs no restart. A file that cannot be used then changes nothing:
 the ring goes on with what it has, and says so once. Nor is a group taken whose number is lower than before, because an
-old file would bring revoked publishers back.
+old file would bring revoked publishers back. One whose file is gone is kept: it may be about to be replaced, and events
+of durable queues that come meanwhile would be acknowledged unread.
 
 Looking is limited to once a second, whoever asks: an event of others must not be able to keep a disk busy.
 """
@@ -153,9 +154,11 @@ class KeyRing:
         assert self._folder is not None
         stamp = stamp_of(self._folder)
         groups, signing = read_ring(self._folder)
-        for name, group in groups.items():
-            before = self._groups.get(name)
-            if before is not None and group.number < before.number:
+        for name, before in self._groups.items():
+            group = groups.get(name)
+            if group is None:
+                raise KeyRingError(f"the file of group '{name}' is gone; only a restart does without it")
+            if group.number < before.number:
                 problem = f"group '{name}' has number {group.number}, and was at {before.number}"
                 raise KeyRingError(f"{problem}; an old file is not taken")
         self._take(groups, signing)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import stat
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +26,11 @@ from siftcast.security.errors import KeyRingError
 from siftcast.security.groups import EPOCH_MAX, Epoch, Group, GroupPublisher, check_name
 from siftcast.security.hazmat.secret import Secret
 from siftcast.security.hazmat.signatures import VerifyingKey
+
+try:
+    import fcntl
+except ImportError:  # Not on Windows.
+    fcntl = None  # type: ignore[assignment]
 
 GROUP_SUFFIX = ".group"
 SIGNING_FILE = "signing.key"
@@ -212,9 +218,41 @@ def write_private(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise KeyRingError(f"{shown_path(path)} cannot be written: {error.strerror}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Waits until the name is on disk too: copies of a state that a power cut took back would be of no use."""
+    if os.name != "posix":
+        return  # elsewhere folders cannot be opened
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system that syncs no folders
+            os.fsync(number)
+    finally:
+        os.close(number)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keeps other processes from changing what is in a folder between reading it and writing it.
+
+    Of two changes at once the second would be made from what the first had read, and undo it: a revocation, say.
+    """
+    make_folder(folder)
+    if fcntl is None:
+        yield
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system that knows no such locks
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
 
 
 def _check_rights(path: Path, found: os.stat_result, wanted: str) -> None:

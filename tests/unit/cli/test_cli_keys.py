@@ -38,6 +38,8 @@ def test_keys_are_made_handed_out_rotated_and_revoked(made, capsys) -> None:
     assert "a copy" in shown
     assert "revoked from epoch 3 on" in shown
     assert "signs as feed:" in run(capsys, "keys", "show", "--keys", feed)[1]
+    (empty := member / "empty").mkdir(0o700)
+    assert "an empty key ring" in run(capsys, "keys", "show", "--keys", empty)[1]
 
 
 def test_what_is_shown_holds_no_secret(made, capsys) -> None:
@@ -65,6 +67,7 @@ def test_what_is_shown_holds_no_secret(made, capsys) -> None:
         (("publish", "none.jsonl", "--seal", "payload", "--keys", "feed"), "add group='desk'"),
         (("publish", "none.jsonl", "--seal", "payload", "--group", "desk"), "with keys"),
         (("publish", "none.jsonl", "--group", "desk"), "add seal='payload'"),
+        (("publish", "none.jsonl", "--seal", "payload", "--group", "desk", "--keys", "feed"), "add --payload"),
         (("subscribe", "TRUE", "--keys", "missing"), "is no key ring"),
         (("subscribe", "TRUE", "--allow-plain"), "add --keys"),
     ],

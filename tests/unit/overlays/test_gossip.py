@@ -4,6 +4,21 @@ import pytest
 
 from siftcast.model import Event, Filter, Subscription
 from siftcast.overlays.contract import Deliver, Leave, LeaveRequested, PublishRequested, Started, SubscribeRequested
+from siftcast.overlays.discovery.messages import (
+    Census,
+    DistanceAnswer,
+    DistanceRequest,
+    LinkAnswer,
+    LinkRequest,
+    Part,
+    Place,
+    Standing,
+    TreeLeave,
+    TreeParent,
+    TreePlace,
+    Visited,
+    Walk,
+)
 from siftcast.overlays.epidemic_tree import Graft, Have, Prune, Push
 from siftcast.overlays.loopback import Loopback
 from siftcast.overlays.membership.detector_messages import Ack, Ping, ProbeAnswer, ProbeRequest
@@ -23,6 +38,7 @@ from siftcast.overlays.wire_messages import MessageCodec
 
 FAR = 2**62 + 1
 TABLES = matcher_tables("brute_force")
+HERE = (1.0, -2.5, 0.5, 0.25)
 NAMED = [
     (Join(), ()),
     (ForwardJoin(FAR, 6), (FAR,)),
@@ -41,6 +57,19 @@ NAMED = [
     (Graft("e"), ()),
     (Prune(), ()),
     (Push(Event({"a": 1}, id="e"), 2.5), ()),
+    (Place(FAR, HERE, ("a", None), 2.5, (4,), urgent=True), (FAR,)),  # whom it has passed need not be talked to
+    (LinkRequest(HERE, 2.5, ("a",), ((FAR, None), (4, ("a", None)))), (FAR, 4)),
+    (LinkAnswer(HERE, False, (4, FAR)), (4, FAR)),
+    (Part((4, FAR), leaving=True), (4, FAR)),
+    (Walk(FAR, 1, HERE, 2.5, 3, 4), (FAR,)),
+    (Visited(1, HERE, None, 3), ()),
+    (DistanceRequest(FAR), (FAR,)),
+    (DistanceAnswer(FAR, None), ()),  # who asked knows the subject
+    (Standing(HERE), ()),
+    (Census(((3, 0), (FAR, 7)), asks=True), (3, FAR)),
+    (TreePlace(3, FAR, ("a", None)), (FAR,)),
+    (TreeParent(3, (), ((FAR, ("a",)),)), (FAR,)),
+    (TreeLeave(3), ()),
 ]
 
 

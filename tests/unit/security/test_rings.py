@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -135,6 +136,9 @@ def test_a_copy_cannot_be_changed_and_does_not_overwrite_what_is_newer(tmp_path:
     with pytest.raises(KeyRingError, match="copies are made of"):
         issue(feed, "desk", keeper)
     assert read_group(member / "desk.group").newest.number == 2
+    (member / "desk.group").write_bytes(b"")
+    with pytest.raises(KeyRingError, match="remove it first"):
+        issue(keeper, "desk", member)
 
 
 def test_nothing_is_made_twice(tmp_path: Path) -> None:
@@ -219,15 +223,47 @@ def test_files_that_cannot_be_used_change_nothing_and_are_told_once(
     rotate(keeper, "desk", NOW_S)
     issue(keeper, "desk", member)
     assert ring.look(NOW_S)
-    for bad in (old, b"{"):  # an older state, and half a file
-        path.write_bytes(bad)
+    for bad in (old, b"{", None):  # an older state, half a file, and none
+        path.unlink() if bad is None else path.write_bytes(bad)
         caplog.clear()
         with caplog.at_level(logging.WARNING, "siftcast"):
             for later in (10, 20, 30):
-                assert not ring.look(NOW_S + later + len(bad))
+                assert not ring.look(NOW_S + later + len(bad or b""))
         assert caplog.text.count("the key ring stays as it was") == 1
         assert ring.groups["desk"].newest.number == 2
     assert Opener(ring).open(CLEAR, seal(feed), NOW_S + 40, kept=False).payload == PAYLOAD
+
+
+def test_an_old_file_in_the_place_of_one_that_was_gone_is_not_taken(tmp_path: Path) -> None:
+    keeper, _, member = ring_folders(tmp_path)
+    path = group_path(member, "desk")
+    old = path.read_bytes()
+    revoke(keeper, "desk", "feed", NOW_S, from_epoch=1)
+    issue(keeper, "desk", member)
+    ring = KeyRing.load(member)
+    path.unlink()
+    assert not ring.look(NOW_S)
+    path.touch(0o600)
+    path.write_bytes(old)
+    assert not ring.look(NOW_S + 10)
+    assert not ring.groups["desk"].publishers["feed"].may_seal(1)
+
+
+def test_changes_at_the_same_time_are_made_one_after_the_other(tmp_path: Path) -> None:
+    keeper, _, _ = ring_folders(tmp_path)
+    words = [make_publisher(tmp_path / name, name) for name in ("one", "two", "three", "four")]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda word: add_publisher(keeper, "desk", word), words))
+    group = read_group(keeper / "desk.group")
+    assert set(group.publishers) == {"feed", "one", "two", "three", "four"}
+    assert group.number == 2 + len(words)
+
+
+def test_nobody_is_revoked_from_an_epoch_that_is_not_there_yet(tmp_path: Path) -> None:
+    keeper, _, _ = ring_folders(tmp_path)
+    with pytest.raises(KeyRingError, match="is at 2; nobody is revoked from epoch 3 on"):
+        revoke(keeper, "desk", "feed", NOW_S, from_epoch=3)
+    assert read_group(keeper / "desk.group").newest.number == 1
 
 
 def test_others_cannot_have_the_files_looked_at_more_than_once_a_second(

@@ -171,6 +171,8 @@ def show(*, keys: Keys) -> int:
         for each in group.publishers.values():
             revoked = "" if each.revoked_from is None else f", revoked from epoch {each.revoked_from} on"
             out().print(Text(f"  publisher {public_word(each.name, each.public)}{revoked}"), soft_wrap=True)
+    if ring.name is None and not ring.groups:
+        out().print(Text("an empty key ring; siftcast keys issue puts a copy of a group into it"), soft_wrap=True)
     if ring.name is not None and ring.public is not None:
         out().print(Text(f"signs as {public_word(ring.name, ring.public)}"), soft_wrap=True)
     return OK

@@ -21,6 +21,8 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _WHOLE = ("name", "identity", "address")
 """What is copied from the table, and so is not folded where there is little room."""
 _SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
+_MEASURED = ("predicted_ms", "coordinate", "route", "shared_routers")
+"""What is shown where it is known of some node."""
 
 
 def members(
@@ -33,7 +35,8 @@ def members(
 ) -> int:
     """Show the nodes of a network as one of them sees them: who is connected, lost, gone, and how far away.
 
-    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it.
+    The nodes of a planned network agree on the state of each; reach is what the node that is asked sees of it. What
+    coordinates predict stands beside the delay that was measured, and the routers on the way where they were inferred.
 
     The last line says what the network is planned by.
 
@@ -91,17 +94,35 @@ def _plan_words(plan: Facts) -> str:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    more = list(dict.fromkeys(name for row in rows for name in row if name not in _SHOWN))
-    shown = [name for name in _SHOWN if name != "reach" or any(name in row for row in rows)]
+    more = list(dict.fromkeys(name for row in rows for name in row if name not in (*_SHOWN, *_MEASURED)))
+    known = [name for name in ("reach", *_MEASURED) if any(row.get(name) for row in rows)]
+    shown = [name for name in (*_SHOWN, *_MEASURED) if name in known or name not in ("reach", *_MEASURED)]
     for name in (*shown, *more):
-        header = {"delay_ms": "delay"}.get(name, name.replace("_", " "))
+        header = {"delay_ms": "delay", "predicted_ms": "predicted"}.get(name, name.replace("_", " "))
         table.add_column(header, overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
-        delay_ms = row.get("delay_ms")
-        said = {**row, "delay_ms": "" if delay_ms is None else f"{delay_ms:.1f} ms"}
-        said |= {name: ", ".join(map(str, value)) for name, value in row.items() if isinstance(value, list | tuple)}
+        said = {**row, **_measured(row)}
+        said |= {name: ", ".join(map(str, value)) for name, value in said.items() if isinstance(value, list | tuple)}
         table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
     return table
+
+
+def _measured(row: Mapping[str, Any]) -> dict[str, str]:
+    """What was found out about the way to a node, in words."""
+    said = dict.fromkeys(("delay_ms", *_MEASURED), "")
+    for name in ("delay_ms", "predicted_ms"):
+        if row.get(name) is not None:
+            said[name] = f"{row[name]:.1f} ms"
+    if row.get("coordinate"):
+        x, y, height, error = row["coordinate"]
+        said["coordinate"] = f"({x:.1f}, {y:.1f}) + {height:.1f} ± {error:.0%}"
+    if route := row.get("route"):
+        routers = " ".join("*" if router is None else router for router in route["routers"])
+        status = "" if route["status"] == "ok" else f"({route['status']})"
+        said["route"] = " ".join(filter(None, (routers, status))) or "direct"
+    shared = sorted(row.get("shared_routers", ()), key=lambda each: (-len(each["routers"]), each["name"]))
+    said["shared_routers"] = ", ".join(f"{len(each['routers'])} with {each['name']}" for each in shared)
+    return said
 
 
 def leave(*, at: str | None = None, token: str | None = None, authorities: Path | None = None) -> int:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from siftcast.interfaces.cli.terminal import err
 
 Update = Callable[[float, int, int], None]
+Count = Callable[[int, int], None]
 
 
 @contextmanager
@@ -39,3 +40,22 @@ def show_progress(title: str, *, enabled: bool) -> Iterator[Update]:
             progress.update(task, completed=share, events=events, pairs=pairs, rate=rate)
 
         yield update
+
+
+@contextmanager
+def show_pairs(title: str, *, enabled: bool) -> Iterator[Count]:
+    """Gives a function that takes how many of how many pairs of nodes are done."""
+    console = err()
+    if not enabled or not console.is_terminal:
+        yield lambda done, of: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=28),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} pairs"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, of: progress.update(task, completed=done, total=of)

@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -25,6 +25,7 @@ from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema
 from siftcast.model.event import decode_attributes
+from siftcast.model.showing import shown
 from siftcast.overlays.wire_events import encode_event
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def publish(
         The field that becomes the payload of its event, and is no attribute then: a text as it is, other values as
         JSON.
     seal
-        Encrypt and sign the payload. All attributes, the id, the source and the time stay readable on the way.
+        Encrypt and sign the payload. All attributes, the id, the source and the time stay readable on the way, so a
+        row without the field that --payload names is rejected.
     group
         The key group whose members can read it.
     """
@@ -89,20 +91,20 @@ def publish(
 
     url = node_at(at)
     types = None if schema is None else Schema.load(schema)
-    _check_seal(seal, group, keys)
+    _check_seal(seal, group, keys, payload)
     if events is not None:
         event_format(events)
-    named = _Named()
+    named, taken_out = _Named(), _Payload(payload, is_sealed=seal is not None)
     with ExitStack() as stack:
         rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), "events", rejected_to))
         source: AsyncIterator[Event] | Iterator[Event]
         if events is not None:
-            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected, payload)
+            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected, taken_out)
         elif format == "csv":
             reader = reader_class("csv")(_StandardInput(), types, rejected)  # type: ignore[arg-type]
-            source = _from_blocks(reader, rejected, payload)
+            source = _from_blocks(reader, rejected, taken_out)
         else:
-            source = _from_lines(types, rejected, payload)
+            source = _from_lines(types, rejected, taken_out)
         columns = (TextColumn("{task.fields[taken]:,} events published"), TimeElapsedColumn())
         console = err()
         shown = not quiet and console.is_terminal
@@ -130,12 +132,14 @@ def publish(
         return REJECTED if rejected.count else OK
 
 
-def _check_seal(seal: str | None, group: str | None, keys: Path | None) -> None:
+def _check_seal(seal: str | None, group: str | None, keys: Path | None, payload: str | None) -> None:
     """Raises SealError where payloads could not be sealed as asked, before anything is read or connected."""
     from siftcast.runtimes.live.client.sealing import sealing_of
-    from siftcast.security import Rings
+    from siftcast.security import Rings, SealError
 
     sealing_of(seal, group, keys, Rings())
+    if seal is not None and payload is None:
+        raise SealError("the payload is what is sealed, and all fields would be attributes; add --payload FIELD")
 
 
 def _at(url: str) -> str:
@@ -203,7 +207,7 @@ async def _each(source: AsyncIterator[Event] | Iterator[Event]) -> AsyncIterator
             yield event
 
 
-def _from_blocks(reader: EventReader, rejected: RejectedFile, payload: str | None) -> Iterator[Event]:
+def _from_blocks(reader: EventReader, rejected: RejectedFile, payload: _Payload) -> Iterator[Event]:
     """The events of a file; a row with a value that cannot be sent, such as a time of day, is rejected by itself."""
     for block in reader.blocks():
         rows = block.events if isinstance(block.events, list) else block.events.to_pylist()
@@ -217,10 +221,29 @@ def _from_blocks(reader: EventReader, rejected: RejectedFile, payload: str | Non
                 yield event
 
 
-def _event(row: dict[str, object], payload: str | None) -> Event:
-    """The event of a row; raises EventError if the field that is to be its payload cannot be written as JSON."""
-    id, body = row.get("event_id"), None if payload is None else row.get(payload)
-    attributes = {name: value for name, value in row.items() if value is not None and name != payload}
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    """The field that becomes the payload of each event, if any does."""
+
+    field: str | None
+    is_sealed: bool
+
+    def of(self, row: dict[str, object]) -> object:
+        """What a row has there; raises EventError for one without the field, if that was to be sealed.
+
+        Its name may be mistyped, and then what was to be secret is an attribute, which everybody reads.
+        """
+        if self.field is None:
+            return None
+        if self.is_sealed and self.field not in row:
+            raise EventError(f"it has no field {shown(self.field)}, so nothing of it would be sealed")
+        return row.get(self.field)
+
+
+def _event(row: dict[str, object], payload: _Payload) -> Event:
+    """The event of a row; raises EventError if it has not what is to be its payload, or that has no form as JSON."""
+    id, body = row.get("event_id"), payload.of(row)
+    attributes = {name: value for name, value in row.items() if value is not None and name != payload.field}
     return Event(attributes, "" if id is None else str(id), payload=_bytes_of(body))
 
 
@@ -233,7 +256,7 @@ def _bytes_of(body: object) -> bytes:
         raise EventError(f"the payload has no form as JSON: {error}") from None
 
 
-async def _from_lines(schema: Schema | None, rejected: RejectedFile, payload: str | None) -> AsyncIterator[Event]:
+async def _from_lines(schema: Schema | None, rejected: RejectedFile, payload: _Payload) -> AsyncIterator[Event]:
     """JSON lines of standard input, each as soon as it is there."""
     loop = asyncio.get_running_loop()
     number, rest = 0, b""

@@ -25,10 +25,10 @@ the defaults 4 messages a second with requests of those who lack a neighbour, in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from siftcast.overlays.contract import (
     ContactsFound,
@@ -141,6 +141,10 @@ class Membership:
             for peer in peers:
                 found.setdefault(peer, Member(peer, state))
         return tuple(found.values())
+
+    def facts(self) -> Mapping[str, Any]:
+        """What else `Protocol.state` may tell: nothing."""
+        return {}
 
     # -- what a host hands in ----------------------------------------------------------------------------
 

@@ -1,12 +1,13 @@
 """Gossip: peers that find each other, and events that reach all of them; each picks out what its subscribers want.
 
 No plan and no fixed neighbours: a node begins with a contact (`Started.contacts`), is given neighbours by `Membership`,
-and spreads events over them by an `EpidemicTree`. Nobody knows all nodes or anybody else's subscriptions. The protocol
+at random, or by `Discovery`, where they are near in the physical network (with `DiscoveryOptions` as membership), and
+spreads events over them by an `EpidemicTree`. Nobody knows all nodes or anybody else's subscriptions. The protocol
 joins these parts and adds nothing but the matching of its own subscribers.
 
     PublishRequested, Push ─▶ EpidemicTree ─▶ fresh events ─▶ own subscriptions ─▶ Deliver
                                   ▲ up, down
-    all else ──────────────▶ Membership
+    all else ──────────────▶ Membership or Discovery
 
 Delivery is at most once, and certain only as long as neighbours hold together: an event published while a network is in
 two parts stays in its part, but for what new neighbours recall.
@@ -38,6 +39,7 @@ from siftcast.overlays.contract import (
     TimerFired,
     UnsubscribeRequested,
 )
+from siftcast.overlays.discovery import Discovery, DiscoveryOptions
 from siftcast.overlays.epidemic_tree import TIMERS, TREE_MESSAGES, EpidemicTree, EpidemicTreeOptions
 from siftcast.overlays.membership import Member, Membership, MembershipOptions, Neighbouring
 from siftcast.overlays.tables import TableFactory
@@ -48,7 +50,9 @@ _TREE = frozenset(TREE_MESSAGES)
 class Gossip(Protocol):
     """A peer."""
 
-    messages: ClassVar[tuple[type[Message], ...]] = (*TREE_MESSAGES, *Membership.messages)
+    messages: ClassVar[tuple[type[Message], ...]] = tuple(
+        dict.fromkeys((*TREE_MESSAGES, *Membership.messages, *Discovery.messages))
+    )
 
     __slots__ = ("_membership", "_own", "_tree")
 
@@ -56,11 +60,15 @@ class Gossip(Protocol):
         self,
         node: NodeId,
         tables: TableFactory,
-        membership: MembershipOptions | None = None,
+        membership: MembershipOptions | DiscoveryOptions | None = None,
         tree: EpidemicTreeOptions | None = None,
     ) -> None:
         self._own = tables()
-        self._membership = Membership(node, membership if membership is not None else MembershipOptions())
+        self._membership: Membership | Discovery
+        if isinstance(membership, DiscoveryOptions):
+            self._membership = Discovery(node, membership)
+        else:
+            self._membership = Membership(node, membership if membership is not None else MembershipOptions())
         self._tree = EpidemicTree(tree if tree is not None else EpidemicTreeOptions())
 
     def handle(self, stimulus: Stimulus, now: float) -> Effects:
@@ -140,4 +148,5 @@ class Gossip(Protocol):
             "sampled": sampled,
             "eager": len(self._tree.eager),
             "health": membership.health,
+            **membership.facts(),
         }

@@ -43,6 +43,7 @@ from siftcast.runtimes.live.client.opening import Trusted
 from siftcast.runtimes.live.client.publishing import WINDOW, AnyEvent, Publisher
 from siftcast.runtimes.live.client.received import EventStream, Inbox, ReceivedEvent, check_buffer
 from siftcast.runtimes.live.client.sealing import SealWord, sealing_of
+from siftcast.runtimes.live.client.token_notice import TokenNotice
 from siftcast.runtimes.live.errors import FINAL_CODES, FINAL_GREETINGS, ConnectionLost, LiveError
 from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.reach import Reach, reach_of
@@ -151,6 +152,7 @@ class Bus:
         self._trouble = ""
         self._is_closing = False
         self._random = Random(ids)
+        self._notice = TokenNotice(where)
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -180,6 +182,7 @@ class Bus:
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        self._notice.stop()
         for inbox in tuple(self._inboxes.values()):
             inbox.end()
         self._inboxes.clear()
@@ -188,6 +191,11 @@ class Bus:
             self._link = None
         self._tasks.clear()
         return next((each for each in outcomes[1:] if isinstance(each, Exception)), None)
+
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._notice.expires
 
     async def wait(self) -> None:
         """Waits while handlers work (`on`); raises what one of them raises."""
@@ -527,7 +535,7 @@ class Bus:
         wait_s = _WAIT_MIN_S
         while True:
             try:
-                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
+                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped, self._notice)
             except SiftcastError as error:
                 self._trouble = str(error)
                 if error.code in FINAL_GREETINGS:

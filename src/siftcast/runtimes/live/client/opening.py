@@ -4,8 +4,9 @@ An event that is not opened is not an error of the subscriber's, who can do noth
 (`EventStream.unopened`), logged when it is the first of its reason and at each doubling, and acknowledged where it must
 be, so that it never comes again and holds up nothing. Neither the count nor the log says anything that was sealed.
 
-On a durable subscription an event is offered until it is answered. It is no replay at the position at which it waits
-for an answer, and after it was refused; anywhere else it is.
+On a durable subscription an event is offered until it is answered, and after it was refused; that is no replay. It may
+be at another position then, because a queue that moves to another node, when its own leaves, is counted there. Once it
+is acknowledged it is not expected again, wherever it is offered.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Trusted(NamedTuple):
 class Opening:
     """Opens the events of one subscription."""
 
-    __slots__ = ("_allow_plain", "_is_durable", "_opener", "_replays", "_unanswered", "unopened")
+    __slots__ = ("_allow_plain", "_is_durable", "_opener", "_replays", "_shown_at", "_unanswered", "unopened")
 
     def __init__(self, ring: KeyRing, *, allow_plain: bool, is_durable: bool) -> None:
         self.unopened: Counter[Reason] = Counter()
@@ -66,7 +67,8 @@ class Opening:
         self._replays = Replays()
         self._allow_plain = allow_plain
         self._is_durable = is_durable
-        self._unanswered: dict[int, tuple[Run, int]] = {}
+        self._unanswered: dict[tuple[Run, int], None] = {}
+        self._shown_at: dict[int, tuple[Run, int]] = {}
 
     def open(self, event: WireEvent, position: int) -> Opened | None:
         """What was sealed, or None for a plain event where they are wanted too; raises UnopenedError."""
@@ -74,19 +76,20 @@ class Opening:
             return None
         opened = open_event(self._opener, event, kept=self._is_durable)
         run = opened.publisher, opened.run, event.source
-        if self._is_durable:
-            if self._unanswered.get(position) == (run, opened.number):
-                return opened
-            self._unanswered[position] = run, opened.number
-            if len(self._unanswered) > _UNANSWERED_MAX:  # refused too often, they wait as dead letters
-                del self._unanswered[next(iter(self._unanswered))]
-        if not self._replays.admit(run, opened.number):
+        shown = run, opened.number
+        if shown not in self._unanswered and not self._replays.admit(run, opened.number):
             raise UnopenedError("replayed", f"number {opened.number} of '{opened.publisher}' was there before")
+        if self._is_durable:
+            self._unanswered[shown] = None
+            self._shown_at[position] = shown
+            if len(self._shown_at) > _UNANSWERED_MAX:  # refused too often, they wait as dead letters
+                self.settled(next(iter(self._shown_at)))
         return opened
 
     def settled(self, position: int) -> None:
         """An event of a durable subscription was acknowledged, and is not expected again."""
-        self._unanswered.pop(position, None)
+        if (shown := self._shown_at.pop(position, None)) is not None:
+            self._unanswered.pop(shown, None)
 
     def note(self, event: WireEvent, error: UnopenedError) -> None:
         """Counts an event that is not handed out."""

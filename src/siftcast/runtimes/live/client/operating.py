@@ -1,9 +1,9 @@
-"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget another, to plan again."""
+"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget, to plan or read again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from siftcast.overlays.epochs.view import ABSENT
@@ -11,6 +11,7 @@ from siftcast.overlays.epochs.words import LAST
 from siftcast.runtimes.live.client.bus import Bus
 from siftcast.runtimes.live.errors import LEFT, Refused
 from siftcast.runtimes.live.wire.frames import Description, Operate
+from siftcast.space.coordinates import Coordinate
 
 _LOOK_S = 0.2
 Rows = list[dict[str, Any]]
@@ -27,7 +28,30 @@ async def members_of(bus: Bus) -> Rows:
 async def members_of_all(bus: Bus) -> tuple[dict[str, Rows], list[str]]:
     """The members as each node sees them, by the name of that node, and the nodes that did not answer."""
     facts = await bus._inquire("members", b"")
-    return {answer["node"]: answer["members"] for answer in facts["answers"]}, facts["silent"]
+    found = {answer["node"]: answer["members"] for answer in facts["answers"]}
+    _predict(found.values())
+    return found, facts["silent"]
+
+
+def _predict(lists: Iterable[Rows]) -> None:
+    """Adds what coordinates say about nodes that were not measured: each node says where it is itself.
+
+    A node's own row is the one with a coordinate and without a prediction.
+    """
+    own = [(next((row for row in rows if _is_own(row)), None), rows) for rows in lists]
+    places = {row["identity"]: row["coordinate"] for row, _ in own if row is not None}
+    for here, rows in own:
+        if here is None:
+            continue
+        for row in rows:
+            place = places.get(row["identity"])
+            if row is not here and "coordinate" not in row and place is not None:
+                predicted_ms = Coordinate(*here["coordinate"]).delay_ms(Coordinate(*place))
+                row |= {"coordinate": place, "predicted_ms": predicted_ms}
+
+
+def _is_own(row: Mapping[str, Any]) -> bool:
+    return "coordinate" in row and "predicted_ms" not in row
 
 
 async def leave(bus: Bus, progress: Progress) -> str:
@@ -99,6 +123,13 @@ async def replan(bus: Bus, show: Progress, progress: Progress) -> int:
     answer: Description = await link.request(lambda number: Operate(number, "replan"))
     show(answer.facts)
     return await _planned(bus, before, progress)
+
+
+async def reload(bus: Bus) -> Mapping[str, Any]:
+    """Has the node read its configuration again; returns what has changed. Raises LiveError if it cannot be used."""
+    link = await bus._present()
+    answer: Description = await link.request(lambda number: Operate(number, "reload"))
+    return answer.facts
 
 
 async def _planned(bus: Bus, before: int, progress: Progress) -> int:

@@ -85,6 +85,11 @@ class SyncBus:
         """Deliveries that the node dropped because this client did not keep up."""
         return self._bus.dropped
 
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._bus.token_expires
+
     def publish(
         self,
         event: AnyEvent,

@@ -46,7 +46,7 @@ class Bounds:
     """All of them, by subscription. `name_of` says what people call a node."""
 
     def __init__(self, ages: Ages, name_of: Callable[[NodeId], str]) -> None:
-        self.echoes = Echoes(asyncio.get_running_loop(), lambda _: None)
+        self.echoes = Echoes()
         """How far away the clients are."""
         self._ages = ages
         self._name_of = name_of

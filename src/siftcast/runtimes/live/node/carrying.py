@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from siftcast.overlays.contract import (
     CancelTimer,
@@ -32,6 +33,7 @@ from siftcast.overlays.contract import (
     InferRoute,
     Leave,
     MeasureDelay,
+    NodeId,
     Persist,
     PersistAll,
     Persisted,
@@ -51,7 +53,9 @@ from siftcast.runtimes.live.errors import LiveError, StoreError
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.durable_clients import DurableClients
 from siftcast.runtimes.live.node.peers import Peers, Tell
+from siftcast.runtimes.live.node.routes import Routes
 from siftcast.runtimes.live.node.sessions import Sessions
+from siftcast.runtimes.live.node.traceroute import Route
 from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported
 
@@ -66,6 +70,7 @@ class Carrier:
         self,
         sessions: Sessions,
         peers: Peers,
+        routes: Routes,
         durable: DurableClients | None,
         store: Keeper | None,
         *,
@@ -82,6 +87,7 @@ class Carrier:
         self._loop = asyncio.get_running_loop()
         self._sessions = sessions
         self._peers = peers
+        self._routes = routes
         self._durable = durable
         self._store = store
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -129,8 +135,8 @@ class Carrier:
                 self._peers.unwatch(peer)
             case Leave():
                 self._leave(effect.reason)
-            case InferRoute(peer):  # sockets do not tell their way
-                self._loop.call_soon(self._tell, RouteInferred(peer, (), "unavailable"))
+            case InferRoute(peer):
+                self._routes.ask(peer, partial(self._tell_route, peer), "protocol")
             case ExpectDelay():
                 self._sessions.bounds.expect(effect)
             case Defer():
@@ -146,6 +152,9 @@ class Carrier:
                 self._say(what, facts, self._log.info if routine else self._log.warning)
             case _:
                 raise LiveError(f"the protocol wants {effect!r}, which a node cannot do")
+
+    def _tell_route(self, peer: NodeId, route: Route) -> None:
+        self._tell(RouteInferred(peer, route.routers, route.status, route.delays_ms))
 
     def _write(self, key: str, changes: object) -> None:
         if self._store is None:

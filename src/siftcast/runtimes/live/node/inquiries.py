@@ -45,6 +45,8 @@ class Neighbours(Protocol):
 
     def send_frame(self, number: NodeId, frame: Frame) -> None: ...
 
+    def can_read(self, number: NodeId, question: Question) -> bool: ...
+
 
 class _Gathering:
     """A question under way: who has yet to answer, and what to do with the answers."""
@@ -99,6 +101,7 @@ class Inquiries:
             if connection.closing:
                 return
             try:
+                guard.see()  # its rights may have changed while others were asked
                 connection.send(Description(frame.request, {"answers": _fitting(answers, limit), "silent": silent}))
             except SiftcastError as error:
                 connection.send(Failure(frame.request, error.code, str(error)))
@@ -152,7 +155,8 @@ class Inquiries:
         self._seen[frame.id] = None
         if len(self._seen) > SEEN_MAX:
             del self._seen[next(iter(self._seen))]
-        others = [number for number in self._neighbours.connected if number != asker]
+        connected = (number for number in self._neighbours.connected if number != asker)
+        others = [number for number in connected if self._neighbours.can_read(number, frame.question)]
         gathering = _Gathering([answer], set(others), done)
         self._open[frame.id] = gathering
         patience_ms = frame.patience_ms if 0.0 <= frame.patience_ms <= PATIENCE_MS else PATIENCE_MS  # it may be NaN

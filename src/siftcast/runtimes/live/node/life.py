@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import msgspec
+
 from siftcast.model import Event, Filter, Schema
 from siftcast.overlays.contract import (
     NOTHING,
@@ -50,6 +52,7 @@ from siftcast.runtimes.live.node.calling import Line
 from siftcast.runtimes.live.node.carrying import Carrier
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
 from siftcast.runtimes.live.node.durable_clients import Answer, DurableClients
+from siftcast.runtimes.live.node.grounding import Grounding
 from siftcast.runtimes.live.node.hearing import Hearing
 from siftcast.runtimes.live.node.identity import STORE
 from siftcast.runtimes.live.node.inquiries import Inquiries
@@ -60,7 +63,9 @@ from siftcast.runtimes.live.node.members import list_members, waiting_words
 from siftcast.runtimes.live.node.memory import NodeMemory
 from siftcast.runtimes.live.node.peers import Peers
 from siftcast.runtimes.live.node.planning import PlanSettings
+from siftcast.runtimes.live.node.probe_budget import ProbeBudget
 from siftcast.runtimes.live.node.rights import Guard
+from siftcast.runtimes.live.node.routes import Routes
 from siftcast.runtimes.live.node.sessions import Sessions
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside, refusals
 from siftcast.runtimes.live.node.settling import SettledTables
@@ -70,7 +75,7 @@ from siftcast.runtimes.live.storage.memory_store import Keeper
 from siftcast.runtimes.live.storage.store import Reported, Store
 from siftcast.runtimes.live.wire.connection import Connection, Outbox
 from siftcast.runtimes.live.wire.frames import Description, Failure, Inquire, Question
-from siftcast.runtimes.live.wire.node_frames import Introduction
+from siftcast.runtimes.live.wire.node_frames import Introduction, PeerAnswer, PeerQuestion
 
 SHOWN_MAX = 2_000
 CONTACTS_MAX = 8
@@ -106,6 +111,7 @@ class Lasting:
     on_closed: Callable[[Connection], None]
     on_defect: Callable[[Stimulus, Exception], None]
     on_leave: Callable[[str], None]
+    on_reload: Callable[[Connection, int], None]
 
 
 class Life:
@@ -133,6 +139,10 @@ class Life:
         self._hearing = Hearing(lambda: self.down or self.protocol.is_heard)
         schema = self.overlay.terms.schema
         self._load = LoadMeter(None if schema is None else Schema.parse(schema))
+        self._budget = ProbeBudget(self.loop, configuration.node.probes_per_minute)
+        self.routes = Routes(
+            self.loop, self._budget, lasting.book.address, self._log, is_permitted=configuration.node.traceroute
+        )
         self.peers = Peers(
             self.overlay,
             lasting.book,
@@ -140,11 +150,21 @@ class Life:
             tell=self.tell,
             log=self._log,
             random=lasting.random,
+            budget=self._budget,
             event_limits=self._event_limits,
             queue_bytes_max=configuration.slow_consumers.queue_bytes_max,
             measures_again=lambda: self._surveyor.follows,
             on_lost=lambda peer: self.inquiries.lost(peer),
-            on_question=lambda peer, frame: self.inquiries.received(peer, frame),
+            on_question=self._on_question,
+        )
+        self._grounding = Grounding(
+            self.loop,
+            self.overlay.node,
+            self._name,
+            address=lasting.line.advertised,
+            book=lasting.book,
+            measuring=self.peers.measuring,
+            routes=self.routes,
         )
         self._bounds = Bounds(self.peers.ages, lasting.book.name)
         self.sessions = Sessions(configuration, lasting.outbox, data, self._log, lasting.on_closed, self._bounds)
@@ -162,6 +182,7 @@ class Life:
         self.carrier = Carrier(
             self.sessions,
             self.peers,
+            self.routes,
             self._durable,
             self._store,
             tell=self.tell,
@@ -230,6 +251,9 @@ class Life:
         self._surveyor.stop()
         self.inquiries.stop()
         self._bounds.stop()
+        self._grounding.stop()
+        self._budget.stop()
+        self.routes.stop()
         await self.peers.stop(for_good=for_good)
 
     async def close(self) -> None:
@@ -269,7 +293,7 @@ class Life:
         """Called by the store's thread."""
         self.loop.call_soon_threadsafe(self.carrier.tell_written, written)
 
-    # -- what sessions ask (`sessions.Desk`) ---------------------------------------------------------
+    # -- what sessions ask (`session.Desk`) ---------------------------------------------------------
 
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""
@@ -308,7 +332,15 @@ class Life:
 
     def inquire(self, connection: Connection, guard: Guard, frame: Inquire) -> None:
         """Asks all nodes something."""
+        if frame.question == "distances":
+            frame = msgspec.structs.replace(frame, content=self._grounding.prepare(frame.content))
         self.inquiries.ask(connection, guard, frame)
+
+    def _on_question(self, peer: NodeId, frame: PeerQuestion | PeerAnswer) -> None:
+        """Another node asks or answers."""
+        if isinstance(frame, PeerAnswer):
+            self._grounding.learn(frame.answers)
+        self.inquiries.received(peer, frame)
 
     def leave(self) -> None:
         """Has the protocol hand over what it holds for others, and then leave; raises Refused where none can."""
@@ -374,6 +406,10 @@ class Life:
 
         self.peers.seek(node, forget)
 
+    def reload(self, connection: Connection, request: int) -> None:
+        """Has the node read its configuration again; whoever asked is answered when it has."""
+        self._lasting.on_reload(connection, request)
+
     @property
     def is_ready(self) -> bool:
         """Whether the node has its part in the network; one that joins has not at first."""
@@ -381,8 +417,14 @@ class Life:
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes of the network, as this one sees them."""
+        lasting = self._lasting
         return list_members(
-            self.overlay.node, self.protocol.state(), self.peers, self._lasting.book, self._lasting.line
+            self.overlay.node,
+            self.protocol.state(),
+            self.peers,
+            lasting.book,
+            lasting.line,
+            self.routes.inferred,
         )
 
     def _expected(self) -> list[str]:
@@ -427,6 +469,8 @@ class Life:
             return judge(self._event_of(content), self.sessions.listed() + durable)
         if question == "members":
             return {"members": self.members()}
+        if question == "distances":
+            return self._grounding.answer(content)
         if question == "load":
             delays_ms = list(self.peers.echoes.delays_ms.items())
             if content == DELAYS:

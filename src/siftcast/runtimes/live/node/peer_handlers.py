@@ -7,7 +7,7 @@ from typing import Protocol
 
 from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import FrameError
-from siftcast.runtimes.live.node.echoes import Echoes
+from siftcast.runtimes.live.node.coordinates import Coordinates
 from siftcast.runtimes.live.wire.connection import Connection, Handler
 from siftcast.runtimes.live.wire.frames import Failure, Frame, Heartbeat
 from siftcast.runtimes.live.wire.node_frames import (
@@ -24,13 +24,15 @@ from siftcast.runtimes.live.wire.node_frames import (
 class Hearing(Protocol):
     """Who deals with what other nodes say."""
 
-    echoes: Echoes
+    coordinates: Coordinates
 
     def name_of(self, number: NodeId) -> str: ...
 
     def take(self, number: NodeId, frame: PeerMessage) -> None: ...
 
     def on_question(self, number: NodeId, frame: PeerQuestion | PeerAnswer, /) -> None: ...
+
+    def echoed(self, number: NodeId, frame: Heartbeat) -> None: ...
 
     def used(self, number: NodeId) -> None: ...
 
@@ -64,9 +66,9 @@ class PeerHandler:
             self._peers.take(self._number, frame)  # type: ignore[arg-type]
         elif isinstance(frame, Heartbeat):
             if frame.echo:
-                self._connection.send(Heartbeat(frame.number))
+                self._connection.send(Heartbeat(frame.number, coordinate=self._peers.coordinates.said()))
             elif frame.number:
-                self._peers.echoes.answered(frame.number, self._number)
+                self._peers.echoed(self._number, frame)
         elif isinstance(frame, PeerQuestion | PeerAnswer):
             self._peers.on_question(self._number, frame)
         elif isinstance(frame, Unneeded):

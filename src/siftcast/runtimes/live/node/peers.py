@@ -46,16 +46,19 @@ from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.address_book import AddressBook
 from siftcast.runtimes.live.node.ages import Ages
 from siftcast.runtimes.live.node.calling import Calls, Line
+from siftcast.runtimes.live.node.coordinates import Coordinates
 from siftcast.runtimes.live.node.echoes import Echoes
-from siftcast.runtimes.live.node.guests import DEMAND_S, Guests, Waiting
+from siftcast.runtimes.live.node.guests import Guests, Waiting
 from siftcast.runtimes.live.node.layout import Overlay
+from siftcast.runtimes.live.node.measuring import Measuring
 from siftcast.runtimes.live.node.meeting import Meeting
 from siftcast.runtimes.live.node.peer_handlers import GuestHandler, PeerHandler
+from siftcast.runtimes.live.node.probe_budget import ProbeBudget
 from siftcast.runtimes.live.node.reception import Reception
 from siftcast.runtimes.live.node.rivals import Rivals
 from siftcast.runtimes.live.node.soundings import Soundings
 from siftcast.runtimes.live.wire.connection import Connection
-from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Hello, encode_frame
+from siftcast.runtimes.live.wire.frames import BOUNDS, Frame, Heartbeat, Hello, Question, encode_frame
 from siftcast.runtimes.live.wire.node_frames import (
     AgesWanted,
     Farewell,
@@ -88,6 +91,7 @@ class Peers:
         tell: Tell,
         log: Logger,
         random: Random,
+        budget: ProbeBudget,
         event_limits: EventLimits,
         queue_bytes_max: int,
         on_lost: Callable[[NodeId], None],
@@ -121,7 +125,7 @@ class Peers:
         """Watched nodes of which the protocol knows that they are not there."""
         self._rivals = Rivals(self._loop, log)
         self._meeting = Meeting(
-            overlay, book, token=line.token, incarnation=self._rivals.incarnation, address=line.advertised
+            overlay, book, token=lambda: line.token, incarnation=self._rivals.incarnation, address=line.advertised
         )
         own = self._meeting.name
         self._called_by = {each for each in overlay.contacts if book.is_listed(each) and book.name(each) > own}
@@ -147,7 +151,16 @@ class Peers:
             is_connected=lambda number: number in self._links or number in self._guests,
             on_joined=self._joined,
         )
-        self.echoes = Echoes(self._loop, tell)
+        self.echoes = Echoes()
+        self.coordinates = Coordinates(random)
+        self.measuring = Measuring(
+            self._loop,
+            budget,
+            self.echoes,
+            connection_of=self._connection_of,
+            can_call=lambda number: number in self._book and number not in self._lost,
+            call=self._call,
+        )
         self.ages = Ages(self._node, self.echoes.least_ms.get, self._want_ages, random)
         self._round: asyncio.TimerHandle | None = None
         self._soundings = Soundings(self._loop, random, lambda number: self._calls.call(number, now=True))
@@ -158,7 +171,7 @@ class Peers:
     def start(self) -> None:
         """Calls everyone that this node is to call."""
         self._is_started = True
-        for number in (*self._watched, *self._waiting, *self.echoes.wanted):
+        for number in (*self._watched, *self._waiting, *self.measuring):
             if self._wants(number):
                 self._calls.call(number)
 
@@ -167,7 +180,7 @@ class Peers:
         self._is_started = False
         if self._round is not None:
             self._round.cancel()
-        self.echoes.wanted.clear()
+        self.measuring.stop()
         self.ages.stop()
         await self._calls.stop()
         for connection in (*self._links.values(), *self._guests.values()):
@@ -262,17 +275,29 @@ class Peers:
         if connection is not None and not connection.blocked:
             connection.send(frame)
 
-    def measure(self, number: NodeId) -> None:
-        """Asks how far away a node is."""
+    def can_read(self, number: NodeId, question: Question) -> bool:
+        """Whether a node knows a question; one of version 3 would take it for damage."""
         connection = self._links.get(number) or self._guests.get(number)
-        if connection is not None:
-            self._guests.use(number)
-            self.echoes.ask(number, connection)
-        elif number not in self._book or number in self._lost:
-            self._loop.call_soon(self._tell, DelayMeasured(number, None))
-        else:
-            self.echoes.want(number, DEMAND_S)
-            self._call(number)
+        return question != "distances" or (connection is not None and connection.version >= BOUNDS)
+
+    def measure(self, number: NodeId) -> None:
+        """Asks how far away a node is, for the protocol."""
+
+        def heard(delay_ms: float | None) -> None:
+            self._tell(DelayMeasured(number, delay_ms))
+
+        self.measuring.ask(number, heard, "protocol")
+
+    def _connection_of(self, number: NodeId) -> Connection | None:
+        """The connection to a node that is there, which is used now."""
+        self._guests.use(number)
+        return self._links.get(number) or self._guests.get(number)
+
+    def echoed(self, number: NodeId, frame: Heartbeat) -> None:
+        """A heartbeat came back from a node."""
+        delay_ms = self.echoes.answered(frame.number, number)
+        if delay_ms is not None and frame.coordinate is not None:
+            self.coordinates.learn(number, frame.coordinate, delay_ms)
 
     # -- watching ------------------------------------------------------------------------------------
 
@@ -310,7 +335,12 @@ class Peers:
             connection.close("gone for good")
             self._on_lost(number)
         self._book.forget(number)
+        self._forget_measured(number)
+
+    def _forget_measured(self, number: NodeId) -> None:
+        self._lose_measured(number)
         self.echoes.forget(number)
+        self.coordinates.forget(number)
 
     def seek(self, number: NodeId, done: Callable[[bool], None]) -> None:
         """Finds out whether a node is there, by a call if it is not connected; `done` hears that."""
@@ -329,7 +359,7 @@ class Peers:
             return False
         if number in self._watched and number not in self._called_by:
             return True
-        return number in self._waiting or number in self.echoes.wanted or number in self._soundings
+        return number in self._waiting or number in self.measuring or number in self._soundings
 
     def _not_reached(self, number: NodeId) -> None:
         """A call came to nothing."""
@@ -351,7 +381,7 @@ class Peers:
         self._book.succeed(number, successor)
         self.unwatch(number)
         self._waiting.drop(number)
-        self.echoes.forget(number)
+        self._forget_measured(number)
         self._tell(ContactsFound((successor,)))
         self._tell(PeerGone(number))
         return True
@@ -387,6 +417,7 @@ class Peers:
         if connection.version >= BOUNDS and (wanted := self.ages.said_to_newcomer()) is not None:
             connection.send(wanted)
         self.echoes.joined(number, connection)
+        self.measuring.joined(number, connection)
         self.ages.joined(number)
         self._lost.discard(number)
         self._soundings.joined(number)
@@ -410,7 +441,7 @@ class Peers:
         self._rivals.forget(connection)
         if self._guests.get(number) is connection:
             self._guests.remove(number)
-            self.echoes.lost(number)
+            self._lose_measured(number)
             self._on_lost(number)
             self._call(number)
         if self._links.get(number) is not connection:
@@ -418,11 +449,15 @@ class Peers:
         del self._links[number]
         self._lost.add(number)
         self._log.warning("peer lost", peer=self._book.name(number), reason=reason)
-        self.echoes.lost(number)
+        self._lose_measured(number)
         self._tell(PeerLost(number))
         self._on_lost(number)
         if self._wants(number):
             self._calls.call(number, later=True)
+
+    def _lose_measured(self, number: NodeId) -> None:
+        self.echoes.lost(number)
+        self.measuring.lost(number)
 
     def gone(self, number: NodeId) -> None:
         """A node said that it has left for good."""

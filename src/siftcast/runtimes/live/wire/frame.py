@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Question = Literal["reach", "trace", "members", "load"]
+Question = Literal["reach", "trace", "members", "load", "distances"]
 """What all nodes can be asked (`node.inquiries`)."""
 
 
