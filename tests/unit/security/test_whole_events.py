@@ -1,7 +1,6 @@
 """Events sealed whole: who opens them, what is refused, and what no mixture of keys gets around."""
 
 import copy
-import os
 import pickle
 import stat
 from hashlib import shake_256
@@ -17,10 +16,11 @@ from siftcast.security.credentials import TimeSlots
 from siftcast.security.hazmat.derivation import BatchKey
 from siftcast.security.hazmat.groups import G1_BYTES, ORDER, PointError, find_groups
 from siftcast.security.hazmat.groups.arkworks import ArkworksGroups
-from siftcast.security.hazmat.scheme.event_form import is_whole_sealed, read_event
+from siftcast.security.hazmat.scheme.encryption import decrypt_key
+from siftcast.security.hazmat.scheme.event_form import is_whole_sealed, read_event, read_inside, write_inside
 from siftcast.security.hazmat.scheme.issuing import issue_conjunction
 from siftcast.security.hazmat.scheme.randomness import HedgedStream
-from siftcast.security.whole import KeyServer, PublisherKeys, SubscriberKeys
+from siftcast.security.whole import KeyServer, PublisherKeys, SearchKeys, SubscriberKeys
 from siftcast.security.whole.bundles import PublisherBundle, SubscriberBundle, read_bundle, write_bundle
 from tests.unit.security.whole_world import STOCKS, counted_server, numbers, server
 
@@ -198,14 +198,24 @@ def test_a_publisher_cannot_seal_for_other_values_than_it_says() -> None:
 # -- bytes that are altered ------------------------------------------------------------------------------
 
 
-def test_no_byte_of_an_event_can_be_altered_unnoticed_and_all_notice_alike() -> None:
+def check_flips(places: range) -> None:
     made = server(numbers(1))
     keys = [made.subscriber_keys(each) for each in ("a = 6", "a IS NOT NULL")]
     sealed = made.publisher_keys("TRUE").seal({"a": 6})
-    for place in range(0, len(sealed), 1 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 7):
+    assert len(sealed) < places.stop
+    for place in places:
         altered = bytearray(sealed)
-        altered[place] ^= 1 << place % 8
+        altered[place % len(sealed)] ^= 1 << place % 8
         assert [refused(each, bytes(altered)) for each in keys]
+
+
+def test_no_byte_of_an_event_can_be_altered_unnoticed_and_all_notice_alike() -> None:
+    check_flips(range(0, 1_001, 7))
+
+
+@pytest.mark.full
+def test_no_byte_at_all_can_be_altered_unnoticed() -> None:
+    check_flips(range(8_000))
 
 
 def test_parts_of_other_events_do_not_fit() -> None:
@@ -311,6 +321,7 @@ def test_keys_are_kept_in_private_files(tmp_path: Path) -> None:
     SERVER.save(folder / "server.key")
     PUBLISHER.save(folder / "publisher.key")
     ENTITLED[0].save(folder / "subscriber.key")
+    SERVER.search_keys("a = 6").save(folder / "search.key")
     assert {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()} == {0o600}
     schema = SERVER.schema
     again = KeyServer.load(folder / "server.key", schema)
@@ -318,6 +329,7 @@ def test_keys_are_kept_in_private_files(tmp_path: Path) -> None:
     sealed = PublisherKeys.load(folder / "publisher.key", schema, again.public).seal(EVENT)
     assert again.subscriber_keys("b = 11").open(sealed).attributes == EVENT
     assert SubscriberKeys.load(folder / "subscriber.key", schema, again.public).open(SEALED).attributes == EVENT
+    assert SearchKeys.load(folder / "search.key", schema, again.public).search(SEALED)
     (folder / "server.key").chmod(0o640)
     with pytest.raises(KeyRingError, match="other accounts"):
         KeyServer.load(folder / "server.key", schema)
@@ -374,6 +386,66 @@ def test_numbers_of_a_publisher_are_each_given_once() -> None:
     opened = [ENTITLED[0].open(PUBLISHER.seal(EVENT)) for _ in range(3)]
     assert len({(each.advertisement, each.run, each.number) for each in opened}) == 3
     assert len({(each.advertisement, each.run) for each in opened}) == 1
+
+
+def test_points_of_a_signature_are_checked_as_all_others() -> None:
+    reader = SERVER.subscriber_keys("a = 6 AND b = 11")
+    event, conjunction = read_event(SEALED), reader._conjunctions[0]
+    key = decrypt_key(find_groups(), event, conjunction.binding, [side[0].opening for side in conjunction.sides])
+    known = event.header + event.commitment
+    inside = read_inside(key.decrypt(0, event.ciphertext, known), 2)
+    good = inside.signature
+    for bad in (
+        good._replace(first=bytes(96)),
+        good._replace(second=bytes(48)),
+        good._replace(third=b"\xff" * 48),
+        good._replace(first=good.second + good.third),
+        good._replace(second=good.third, third=good.second),
+    ):
+        sealed = known + key.encrypt(0, write_inside(inside._replace(signature=bad)), known)
+        assert refused(reader, sealed) in ("malformed", "forged")
+    for levels in (b"\x05\x00", b"\x01\x00", b"\xff\xff"):
+        sealed = known + key.encrypt(0, write_inside(inside._replace(levels=levels)), known)
+        assert refused(reader, sealed) in ("malformed", "forged")
+    assert reader.open(known + key.encrypt(0, write_inside(inside), known)).attributes == EVENT
+
+
+WRONG = ("a = 7", "a BETWEEN 0 AND 3", "a >= 8", "b = 6", "a IS NULL")
+
+
+def test_wrong_credentials_neither_open_nor_search_nor_answer() -> None:
+    request, _ = SERVER.connection_request(0, (b"0", b"1", b"1", b"0"), b"peer", 100)
+    for filter in (each for each in WRONG if each != "b = 6"):
+        keys = SERVER.subscriber_keys(filter)
+        assert refused(keys, SEALED) == "no-key"
+        assert not keys.search(SEALED)
+        assert not SERVER.search_keys(filter).search(SEALED)
+        assert keys.open_request(request, 0.0) is None
+    assert refused(SERVER.subscriber_keys("b = 6"), SEALED) == "no-key"
+    assert not SERVER.search_keys("b = 6").search(SEALED)
+
+
+def test_keys_of_another_server_or_epoch_neither_search_nor_answer() -> None:
+    other, later = server(numbers(2), seed=9), server(numbers(2))
+    assert not other.search_keys("a = 6").search(SEALED)
+    assert not other.subscriber_keys("a = 6").search(SEALED)
+    request, _ = SERVER.connection_request(0, (b"0",), b"peer", 100)
+    later.begin_epoch()
+    for keys in (other.subscriber_keys("a < 8"), later.subscriber_keys("a < 8")):
+        with pytest.raises(UnopenedError):
+            keys.open_request(request, 0.0)
+    with pytest.raises(UnopenedError, match="unknown-epoch"):
+        later.search_keys("a = 6").search(SEALED)
+
+
+def test_requests_for_nothing_are_not_made() -> None:
+    for dimension, path, expires_s in [(2, (), 9), (-1, (), 9), (0, (b"0",) * 5, 9), (0, (), -1), (0, (), 2**64)]:
+        with pytest.raises(KeyRingError):
+            SERVER.connection_request(dimension, path, b"peer", expires_s)
+    request, _ = SERVER.connection_request(0, (b"0",), b"peer", 100)
+    for expires_s in (-1, 2**63):
+        with pytest.raises(UnopenedError, match="malformed"):
+            ENTITLED[1].open_request(msgspec.structs.replace(request, expires_s=expires_s), 0.0)
 
 
 # -- connection requests ---------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from siftcast.security.hazmat.scheme.issuing import (
     searching_key,
 )
 from siftcast.security.hazmat.scheme.randomness import HedgedStream, Randomness
-from siftcast.security.hazmat.scheme.requests import ConnectionRequest, SecretWord, make_request
+from siftcast.security.hazmat.scheme.requests import EXPIRES_S_MAX, ConnectionRequest, SecretWord, make_request
 from siftcast.security.hazmat.scheme.scope import Path
 from siftcast.security.hazmat.secret import SECRET_BYTES, Secret
 from siftcast.security.hazmat.signatures import SigningKey
@@ -158,7 +158,14 @@ class KeyServer(Hidden):
     def connection_request(
         self, dimension: int, path: Path, requester: bytes, expires_s: int
     ) -> tuple[ConnectionRequest, SecretWord]:
-        """A request with which a peer finds another whose credential in a dimension covers its own."""
+        """A request with which a peer finds another whose credential in a dimension covers its own.
+
+        `requester` is what the peer is known by, such as its public key. Raises KeyRingError.
+        """
+        if not 0 <= dimension < len(self.schema.dimensions) or len(path) > self.schema.dimensions[dimension].depth:
+            raise KeyRingError("a connection request is for a credential of a dimension that the schema has")
+        if not 0 <= expires_s <= EXPIRES_S_MAX:
+            raise KeyRingError("a connection request expires at a time in whole seconds, from 0 on")
         return make_request(
             self._secrets,
             self._stream(b"request"),

@@ -7,12 +7,14 @@ behind it may open.
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 from siftcast.security.credentials import CredentialSchema
 from siftcast.security.hazmat.groups import Groups, find_groups
 from siftcast.security.hazmat.hidden import Hidden
 from siftcast.security.hazmat.scheme.encryption import search
 from siftcast.security.whole.body import read_under
-from siftcast.security.whole.bundles import SearchBundle, read_bundle, scope_of
+from siftcast.security.whole.bundles import SearchBundle, load_bytes, read_bundle, save_bytes, scope_of
 
 
 class SearchKeys(Hidden):
@@ -24,11 +26,21 @@ class SearchKeys(Hidden):
         self.groups = groups or find_groups()
         self.schema = schema
         self.epoch = bundle.epoch
+        self._data = data
         self._scope = scope_of(schema, bundle.epoch)
         self._conjunctions = [
             [[(key, self.groups.read2(key.searching)) for key in side] for side in sides]
             for sides in bundle.conjunctions
         ]
+
+    @classmethod
+    def load(cls, path: FilePath | str, schema: CredentialSchema, server: bytes) -> SearchKeys:
+        """Keys from a file; raises KeyRingError."""
+        return cls(load_bytes(path), schema, server)
+
+    def save(self, path: FilePath | str) -> None:
+        """Puts the keys into a file that only its owner can read."""
+        save_bytes(self._data, path)
 
     def search(self, sealed: bytes) -> bool:
         """Whether an event has a credential of each side of a conjunction; raises UnopenedError for what is no event.

@@ -29,6 +29,7 @@ from siftcast.security.hazmat.signatures import SigningKey, VerifyingKey
 
 WORD_BYTES = 32
 SLOT_BYTES = WORD_BYTES + 16
+EXPIRES_S_MAX = 2**63 - 1
 _NONCE = bytes(12)
 _WORD = b"siftcast connection request 1"
 
@@ -120,6 +121,8 @@ def open_request(
     """
     if request.epoch != scope.epoch or not 0 <= request.dimension < len(scope.dimensions):
         raise UnopenedError("unknown-epoch", "the connection request is of another epoch or schema")
+    if not 0 <= request.expires_s <= EXPIRES_S_MAX:
+        raise UnopenedError("malformed", "the connection request does not say when it expires")
     if len(request.slots) != depth + 1 or any(len(slot) != SLOT_BYTES for slot in request.slots):
         raise UnopenedError("malformed", "the connection request does not have the slots that all have")
     context = request.context(scope)
