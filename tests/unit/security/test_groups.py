@@ -226,3 +226,9 @@ def test_without_the_extra_an_error_names_it(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delitem(sys.modules, f"siftcast.security.hazmat.groups.{name}", raising=False)
     with pytest.raises(MissingExtraError, match=r"siftcast\[security\]"):
         groups_module.find_groups.__wrapped__()
+
+
+def test_without_the_fast_backend_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymcl", None)
+    monkeypatch.delitem(sys.modules, "siftcast.security.hazmat.groups.mcl", raising=False)
+    assert type(groups_module.find_groups.__wrapped__()).__name__ == "ArkworksGroups"
