@@ -1,4 +1,4 @@
-"""Eight processes on a real map: their overlay is as good as the simulated one, and the tree follows a line that changes.
+"""Eight processes on a real map: their overlay is as good as the simulated one, and a tree that follows the ground.
 
 Live, who finds whom first is chance, and it goes on: walks draw other distant neighbours again and again. So what the
 processes reach is compared with the mean of some seeds of the simulator, where options, delays and events are the same.
@@ -12,12 +12,13 @@ of each publisher and subscriber the quickest of the last WINDOW events counts, 
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,17 +145,29 @@ class Cities:
     def __init__(self, buses: Mapping[int, Bus]) -> None:
         self.deliveries = Deliveries()
         self.map = CityDelays()
+        self.is_publishing = True
         self._buses = buses
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, doing: Coroutine[Any, Any, None]) -> None:
+        """Has something go on until all stops."""
+        self._tasks.append(asyncio.create_task(doing))
+
+    async def stop(self) -> None:
+        """Nobody reads and publishes any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def read(self, place: int, stream: EventStream) -> None:
         async for event in stream:
             self.deliveries.note(place, event["number"], time.perf_counter() * 1_000)
 
     async def publish(self) -> None:
-        """Publishes until it is cancelled."""
+        """The cities publish in turn, until `is_publishing` ends."""
         loop = asyncio.get_running_loop()
         due_s = loop.time()
-        while True:
+        while self.is_publishing:
             number, publisher = self.deliveries.publish(time.perf_counter() * 1_000)
             await self._buses[publisher].publish({"place": publisher, "number": number})
             due_s = max(due_s + INTERVAL_S, loop.time())
@@ -165,7 +178,7 @@ class Cities:
         found = await asyncio.gather(*(bus.describe() for bus in self._buses.values()))
         places = {facts["identity"]: place for place, facts in enumerate(found)}
 
-        def placed(state: Mapping[str, int | list[int] | None]) -> dict[str, int | list[int] | None]:
+        def placed(state: Mapping[str, Any]) -> dict[str, Any]:
             return {
                 "neighbours": [places[peer] for peer in state["neighbours"]],
                 **{tree: places.get(state[tree]) for tree in TREES},
@@ -185,7 +198,7 @@ class Cities:
             while slow in tree_of(await self.states()):
                 await asyncio.sleep(0.2)
 
-    async def reach(self, expected: Quality) -> None:
+    async def expect_like(self, expected: Quality) -> None:
         """Waits until a window of events that are published from now on, and the overlay, are as in the simulator."""
         ratios: deque[float] = deque(maxlen=LOOKS)
         since, found = len(self.deliveries.sent_ms), Quality(inf, inf)
@@ -198,7 +211,7 @@ class Cities:
                     found = Quality(fmean(ratios), inf if begin < since else self.deliveries.mean_ms(begin))
         assert _is_like(found, expected), f"it should be like {expected}, and is {found}"
 
-    async def all_arrive(self) -> None:
+    async def expect_all(self) -> None:
         """Waits until each city has been handed each event, and once."""
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S / 2):
@@ -215,17 +228,15 @@ def _is_like(found: Quality, expected: Quality) -> bool:
 @asynccontextmanager
 async def clients(network: LocalNetwork) -> AsyncIterator[Cities]:
     """Clients that have subscribed."""
-    async with AsyncExitStack() as stack, asyncio.TaskGroup() as readers:
+    async with AsyncExitStack() as stack:
         buses = {
             place: await stack.enter_async_context(siftcast.connect(network.urls[f"n{place}"])) for place in PLACES
         }
         cities = Cities(buses)
-        tasks = [
-            readers.create_task(cities.read(place, await bus.subscribe(EVERY).ready())) for place, bus in buses.items()
-        ]
+        for place, bus in buses.items():
+            cities.start(cities.read(place, await bus.subscribe(EVERY).ready()))
+        stack.push_async_callback(cities.stop)
         yield cities
-        for task in tasks:
-            task.cancel()
 
 
 @pytest.mark.full
@@ -239,12 +250,12 @@ async def test_processes_on_a_real_map_reach_what_simulated_peers_reach_and_foll
         clients(network) as cities,
     ):
         await cities.joined()
-        publishing = asyncio.create_task(cities.publish())
-        await cities.reach(expected)
+        cities.start(cities.publish())
+        await cities.expect_like(expected)
         slow = min(tree_of(await cities.states()))
         cities.map.slow_down(slow, SLOWER_MS)
         lines.change(slow, cities.map.latency_ms(*slow))
         await cities.follow(slow)
-        await cities.reach(await asyncio.to_thread(simulated, slow))
-        publishing.cancel()
-        await cities.all_arrive()
+        await cities.expect_like(await asyncio.to_thread(simulated, slow))
+        cities.is_publishing = False
+        await cities.expect_all()
