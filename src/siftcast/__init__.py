@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.errors import SlowConsumer as SlowConsumer
     from siftcast.runtimes.live.errors import StoreError as StoreError
     from siftcast.runtimes.live.errors import Superseded as Superseded
+    from siftcast.runtimes.live.errors import TokenExpired as TokenExpired
+    from siftcast.runtimes.live.errors import TooManyFailedLogins as TooManyFailedLogins
     from siftcast.runtimes.live.errors import Unauthorised as Unauthorised
     from siftcast.runtimes.live.errors import UntrustedNode as UntrustedNode
     from siftcast.runtimes.live.errors import VersionError as VersionError
@@ -92,8 +94,8 @@ _LATER = {
         "siftcast.runtimes.live.client.bus": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
-            "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "Unauthorised",
-            "UntrustedNode", "VersionError",
+            "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "TokenExpired",
+            "TooManyFailedLogins", "Unauthorised", "UntrustedNode", "VersionError",
         ),
         "siftcast.runtimes.live.client.received": ("EventStream", "ReceivedEvent"),
         "siftcast.runtimes.live.client.sync_bus": ("SyncBus", "connect_sync"),
@@ -166,7 +168,9 @@ __all__ = [
     "SubscriptionError",
     "Superseded",
     "SyncBus",
+    "TokenExpired",
     "TomlFileError",
+    "TooManyFailedLogins",
     "TopologyFileError",
     "Unauthorised",
     "UnderlayError",

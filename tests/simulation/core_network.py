@@ -57,6 +57,7 @@ class Fixed:
     def __init__(self, node, others, delays):
         self.news = []
         self.up = []
+        self.distant = frozenset()
         self.is_settled = True
         self._node, self._others, self._delays = node, others, delays
 

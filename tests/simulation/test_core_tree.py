@@ -213,7 +213,7 @@ def test_cores_find_to_the_root_core_through_the_cells_of_others_whose_ways_are_
     states = net.states
     root, *others = states[0]["cores"]
     near = {one: {other: net.delays.latency_ms(one, other) for other in others} for one, others in graph.items()}
-    pruned = discover(near, near, (root, *others), prunes_root=True)
+    pruned = discover(near, near, (root, *others), kept=())
     beyond = [core for core in others if any(min(core, root) < other < max(core, root) for other in others)]
     assert beyond
     assert not set(beyond) & set(pruned.parents[root])

@@ -1,7 +1,5 @@
 """What events cost on live core trees, beside the study's model on the same overlay, the least tree and the best."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -49,19 +47,15 @@ def modelled(net, drawn, joined):
     states = net.states
     links = [(one, other) for one in states for other in states[one]["neighbours"] if one < other]
     delays_ms = np.array(net.delays.delays_ms)[: net.peers, : net.peers]
-    world = SimpleNamespace(peers=net.peers, delays_ms=delays_ms)
-    ground = Ground(SimpleNamespace(world=world, links=lambda: links), drawn, 0.0)
-    cores = states[0]["cores"]
-    scores = np.zeros(net.peers)
-    scores[list(cores)] = range(len(cores), 0, -1)
+    ground = Ground(delays_ms, set(links), drawn, 0.0)
     found = {}
     for name, ways in (
-        ("core tree", ground.core_ways(scores, len(cores), JOINED[joined])),
+        ("core tree", ground.core_ways(list(states[0]["cores"]), JOINED[joined])),
         ("MST", ground.spanning_ways()),
         ("OPT", ground.shortest_ways()),
     ):
         wanted = drawn.matches * ways.delays_ms[drawn.publishers]
-        found[name] = float(wanted.sum()), routing.messages(ways, drawn, EVENTS)[0]
+        found[name] = float(wanted.sum()), routing.crossings(ground, ways, EVENTS).messages
     return found
 
 

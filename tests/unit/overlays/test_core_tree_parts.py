@@ -295,6 +295,18 @@ def test_at_least_twice_as_many_candidates_as_cores_are_passed_on_so_that_no_fav
     assert len(leader.ballot(nobody, 2).votes) >= 2 * cores
 
 
+def test_distant_neighbours_make_nobody_a_core():
+    def potential(near, distant=frozenset()):
+        votes = Votes(0, CoreTreeSettings(strategy="SPotent"))
+        votes.follow(Choice(0, 1, (0,), delay_ms=10.0, weight=10.0))
+        return dict(votes.ballot(Standing(near, near, near, frozenset(distant)), 1).votes)[0]
+
+    near = {1: 20.0, 2: 30.0}
+    distant = dict.fromkeys(range(3, 9), 60.0)
+    assert potential(near | distant, distant) == potential(near) < potential(near | distant)
+    assert potential(distant, distant) == potential(distant)  # better than none
+
+
 def test_potentials_rank_peers_alike_whatever_the_unit_of_time():
     drawn = random.Random(4)
     near = {peer: {} for peer in range(12)}

@@ -38,6 +38,10 @@ class Neighbourhood(Interface):
         """Neighbours and their delays in milliseconds, one way; those that are not measured yet are left out."""
 
     @property
+    def distant(self) -> frozenset[NodeId]:
+        """Those of them that hold the overlay together and are neighbours for nothing else."""
+
+    @property
     def is_settled(self) -> bool: ...
 
     def members(self) -> tuple[Member, ...]: ...
@@ -52,6 +56,8 @@ class Sampled:
     """Neighbours at random. Each is measured when it comes and then in turn, one every `measure_ms`."""
 
     messages: ClassVar[tuple[type[Message], ...]] = Membership.messages
+    distant: frozenset[NodeId] = frozenset()
+    """At random, nobody is nearer than others."""
 
     __slots__ = ("_delays", "_measure_ms", "_membership", "_turn", "neighbours")
 

@@ -231,7 +231,7 @@ class CoreTree(Protocol):
     def _standing(self) -> Standing:
         weights = self._weights
         unlike = {peer: weights.unlike.get(peer, 0.0) for peer in weights.weights}
-        return Standing(weights.delays_ms, weights.weights, unlike)
+        return Standing(weights.delays_ms, weights.weights, unlike, self._near.distant)
 
     # -- the end of a turn -----------------------------------------------------------------------------------
 

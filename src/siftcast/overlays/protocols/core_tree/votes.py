@@ -11,7 +11,9 @@ The choice comes down the tree in the beats of parents. A peer that becomes lead
 reason for another one, so that a leader that is lost takes no core with it.
 
 SPotent adds a number and two inverses, 1/ms and 1/ms; here weights and delays are in units of the mean link, which the
-leader counts from the ballots and announces with its choice. Until then a peer takes its own mean.
+leader counts from the ballots and announces with its choice. Until then a peer takes its own mean. Distant neighbours
+do not count in it: peers at the edge of a network have most of them, because they are far from everybody, and events
+would go by the edge.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ class Standing:
     delays_ms: Mapping[NodeId, float]
     weights: Mapping[NodeId, float]
     unlike: Mapping[NodeId, float]
+    distant: frozenset[NodeId] = frozenset()
+    """Neighbours for the sake of holding together."""
 
 
 class Votes:
@@ -106,8 +110,9 @@ class Votes:
         count = len(standing.weights)
         weight = self.choice.weight or sum(standing.weights.values()) / count
         delay_ms = self.choice.delay_ms or sum(standing.delays_ms.values()) / count
-        near = {0: {peer: each / weight for peer, each in standing.weights.items()}}
-        far = {0: {peer: each / delay_ms for peer, each in standing.delays_ms.items()}}
+        counted = (standing.weights.keys() - standing.distant) or standing.weights.keys()
+        near = {0: {peer: each / weight for peer, each in standing.weights.items() if peer in counted}}
+        far = {0: {peer: each / delay_ms for peer, each in standing.delays_ms.items() if peer in counted}}
         return {self._node: float(potentials(near, far, 1, normalised=False)[0])}
 
     def _edges(self, standing: Standing) -> list[Edge]:

@@ -41,6 +41,7 @@ from siftcast.runtimes.live.client.link import ClientLink
 from siftcast.runtimes.live.client.many import ManyFilters, ManySource, SharedInbox, named_filters
 from siftcast.runtimes.live.client.publishing import WINDOW, AnyEvent, Publisher
 from siftcast.runtimes.live.client.received import EventStream, Inbox, ReceivedEvent
+from siftcast.runtimes.live.client.token_notice import TokenNotice
 from siftcast.runtimes.live.errors import FINAL_CODES, FINAL_GREETINGS, ConnectionLost, LiveError
 from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.reach import Reach, reach_of
@@ -167,6 +168,7 @@ class Bus:
         self._trouble = ""
         self._is_closing = False
         self._random = Random(ids)
+        self._notice = TokenNotice(where)
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -196,6 +198,7 @@ class Bus:
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        self._notice.stop()
         for inbox in tuple(self._inboxes.values()):
             inbox.end()
         self._inboxes.clear()
@@ -204,6 +207,11 @@ class Bus:
             self._link = None
         self._tasks.clear()
         return next((each for each in outcomes[1:] if isinstance(each, Exception)), None)
+
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._notice.expires
 
     async def wait(self) -> None:
         """Waits while handlers work (`on`); raises what one of them raises."""
@@ -494,7 +502,7 @@ class Bus:
         wait_s = _WAIT_MIN_S
         while True:
             try:
-                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
+                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped, self._notice)
             except SiftcastError as error:
                 self._trouble = str(error)
                 if error.code in FINAL_GREETINGS:

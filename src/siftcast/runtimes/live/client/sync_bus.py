@@ -81,6 +81,11 @@ class SyncBus:
         """Deliveries that the node dropped because this client did not keep up."""
         return self._bus.dropped
 
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._bus.token_expires
+
     def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
         """Publishes an event and waits until the node has taken it, or has it on disk; returns the event's id."""
         return self.run(self._bus.publish(event, durable=durable))
