@@ -71,6 +71,10 @@ if TYPE_CHECKING:
     from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
     from siftcast.runtimes.sim.errors import SimulationError as SimulationError
     from siftcast.schemes.contract import SchemeError as SchemeError
+    from siftcast.security.errors import KeyRingError as KeyRingError
+    from siftcast.security.errors import SealError as SealError
+    from siftcast.security.errors import UnopenedError as UnopenedError
+    from siftcast.security.ring import KeyRing as KeyRing
     from siftcast.spark.errors import SparkError as SparkError
 
 __version__ = "0.1.0"
@@ -100,6 +104,8 @@ _LATER = {
         "siftcast.runtimes.live.client.received": ("EventStream", "ReceivedEvent"),
         "siftcast.runtimes.live.client.sync_bus": ("SyncBus", "connect_sync"),
         "siftcast.runtimes.sim.errors": ("ScenarioError", "SimulationError"),
+        "siftcast.security.errors": ("KeyRingError", "SealError", "UnopenedError"),
+        "siftcast.security.ring": ("KeyRing",),
         "siftcast.spark.errors": ("SparkError",),
     }.items()
     for name in names
@@ -147,6 +153,8 @@ __all__ = [
     "FilterTypeError",
     "Forbidden",
     "FrameError",
+    "KeyRing",
+    "KeyRingError",
     "LiveError",
     "Matcher",
     "NetworkMismatch",
@@ -160,6 +168,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SchemeError",
+    "SealError",
     "SiftcastError",
     "SimulationError",
     "SlowConsumer",
@@ -174,6 +183,7 @@ __all__ = [
     "TopologyFileError",
     "Unauthorised",
     "UnderlayError",
+    "UnopenedError",
     "UntrustedNode",
     "VersionError",
     "WorkloadError",

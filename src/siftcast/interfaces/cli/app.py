@@ -24,6 +24,7 @@ from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.ground_command import ground
+from siftcast.interfaces.cli.keys_command import keys_app
 from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.members_command import forget, leave, members
 from siftcast.interfaces.cli.network_command import network_app
@@ -68,6 +69,7 @@ for command in (
     app.command(command)
 app.command(network_app)
 app.command(plan_app)
+app.command(keys_app)
 app.command(token_app)
 spark_app = App(
     name="spark",
