@@ -132,6 +132,18 @@ async def test_what_could_not_be_measured_is_named_with_the_reason_and_the_file_
 
 
 @on_loop
+@pytest.mark.parametrize("place", ["none/my.ground", "."])
+async def test_a_place_where_nothing_can_be_written_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    nobody = "127.0.0.1:1"  # is never called
+    assert await command("ground", nobody, "--out", str(tmp_path / place), "--force") == 2
+    said = capsys.readouterr().err
+    assert nobody not in said
+    assert "does not exist" in said or "is a folder" in said
+
+
+@on_loop
 async def test_nothing_is_written_where_nothing_could_be_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
