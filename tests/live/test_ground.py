@@ -218,6 +218,44 @@ async def test_a_node_that_falls_silent_is_given_up_and_the_others_are_measured(
 
 
 @on_loop
+async def test_a_node_that_leaves_before_anything_is_known_of_it_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siftcast.runtimes.live.node.inquiries.PATIENCE_MS", 150.0)
+    file = tmp_path / "two.ground"
+    async with small_network(tmp_path, 3) as network:
+        for name in network.names:
+            await network.start(name)
+        await network.joined()
+        gone = network.nodes["n2"].life
+        answer, heard = gone._grounding.answer, list[bytes]()
+
+        def go(content: bytes) -> dict[str, Any]:
+            heard.append(content)
+            if len(heard) > 1:
+                raise Refused("gone")
+            return answer(content)
+
+        monkeypatch.setattr(gone._grounding, "answer", go)
+        for name in ("n0", "n1"):
+            measures = network.nodes[name].life.peers.measuring
+            ask = measures.ask
+
+            def unless_gone(number: int, heard: Any, asker: Any, ask: Any = ask) -> None:
+                if number == gone._lasting.identity:
+                    heard(None)
+                else:
+                    ask(number, heard, asker)
+
+            monkeypatch.setattr(measures, "ask", unless_gone)
+        assert await command("ground", network.address("n0"), "--out", str(file)) == 0
+    said = capsys.readouterr().err
+    assert "did not answer, and is left out: n2" in said
+    assert "not measured" not in said
+    assert read_ground_underlay(file).server_names == ("n0", "n1")
+
+
+@on_loop
 async def test_nodes_stop_measuring_when_whoever_asked_does_not_wait_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
