@@ -82,8 +82,7 @@ class SiftcastNodes(Broker):
             self._network.await_quiet()
 
     def _hello(self, line: socket.socket) -> None:
-        line.sendall(encode_frame(Hello(VERSION, "client", token=self._token())))
-        _expect(line, Welcome)
+        _introduce(line, self._token())
 
     def _token(self) -> str:
         return ""
@@ -140,6 +139,18 @@ class _Acknowledging(Subscriber):
 def filter_of(wanted: Wanted) -> str:
     """What is wanted, as a filter."""
     return " AND ".join(f"{name} = '{value}'" for name, value in wanted.items())
+
+
+def subscribe_on(line: socket.socket, filter: str) -> None:
+    """Makes a fresh connection one that gets the events of a filter, and returns when it will."""
+    _introduce(line, "")
+    line.sendall(encode_frame(Subscribe(1, 1, filter)))
+    _expect(line, Subscribed)
+
+
+def _introduce(line: socket.socket, token: str) -> None:
+    line.sendall(encode_frame(Hello(VERSION, "client", token=token)))
+    _expect(line, Welcome)
 
 
 def _frames(data: bytes) -> tuple[list[Frame], bytes]:

@@ -63,12 +63,18 @@ if TYPE_CHECKING:
     from siftcast.runtimes.live.errors import SlowConsumer as SlowConsumer
     from siftcast.runtimes.live.errors import StoreError as StoreError
     from siftcast.runtimes.live.errors import Superseded as Superseded
+    from siftcast.runtimes.live.errors import TokenExpired as TokenExpired
+    from siftcast.runtimes.live.errors import TooManyFailedLogins as TooManyFailedLogins
     from siftcast.runtimes.live.errors import Unauthorised as Unauthorised
     from siftcast.runtimes.live.errors import UntrustedNode as UntrustedNode
     from siftcast.runtimes.live.errors import VersionError as VersionError
     from siftcast.runtimes.sim.errors import ScenarioError as ScenarioError
     from siftcast.runtimes.sim.errors import SimulationError as SimulationError
     from siftcast.schemes.contract import SchemeError as SchemeError
+    from siftcast.security.errors import KeyRingError as KeyRingError
+    from siftcast.security.errors import SealError as SealError
+    from siftcast.security.errors import UnopenedError as UnopenedError
+    from siftcast.security.ring import KeyRing as KeyRing
     from siftcast.spark.errors import SparkError as SparkError
 
 __version__ = "0.1.0"
@@ -92,12 +98,14 @@ _LATER = {
         "siftcast.runtimes.live.client.bus": ("Bus", "connect"),
         "siftcast.runtimes.live.errors": (
             "ConfigurationError", "ConnectionLost", "DamagedFrame", "DurabilityUnavailable", "Forbidden", "FrameError",
-            "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "Unauthorised",
-            "UntrustedNode", "VersionError",
+            "LiveError", "NetworkMismatch", "Refused", "SlowConsumer", "StoreError", "Superseded", "TokenExpired",
+            "TooManyFailedLogins", "Unauthorised", "UntrustedNode", "VersionError",
         ),
         "siftcast.runtimes.live.client.received": ("EventStream", "ReceivedEvent"),
         "siftcast.runtimes.live.client.sync_bus": ("SyncBus", "connect_sync"),
         "siftcast.runtimes.sim.errors": ("ScenarioError", "SimulationError"),
+        "siftcast.security.errors": ("KeyRingError", "SealError", "UnopenedError"),
+        "siftcast.security.ring": ("KeyRing",),
         "siftcast.spark.errors": ("SparkError",),
     }.items()
     for name in names
@@ -145,6 +153,8 @@ __all__ = [
     "FilterTypeError",
     "Forbidden",
     "FrameError",
+    "KeyRing",
+    "KeyRingError",
     "LiveError",
     "Matcher",
     "NetworkMismatch",
@@ -158,6 +168,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SchemeError",
+    "SealError",
     "SiftcastError",
     "SimulationError",
     "SlowConsumer",
@@ -166,10 +177,13 @@ __all__ = [
     "SubscriptionError",
     "Superseded",
     "SyncBus",
+    "TokenExpired",
     "TomlFileError",
+    "TooManyFailedLogins",
     "TopologyFileError",
     "Unauthorised",
     "UnderlayError",
+    "UnopenedError",
     "UntrustedNode",
     "VersionError",
     "WorkloadError",

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from siftcast.runtimes.live.logs import make_log
-from siftcast.runtimes.live.node.configuration import ConfigurationFile, parse_configuration
+from siftcast.runtimes.live.node.configuration import ConfigurationFile, load_configuration, parse_configuration
 from siftcast.runtimes.live.node.node import Node
 
 QUIET = '[log]\nlevel = "error"\n'
@@ -69,3 +69,22 @@ async def joined(
             await nodes[name].start(listener)
         await until(lambda: not any(node.life.peers.missing for node in nodes.values()))
         yield nodes
+
+
+@asynccontextmanager
+async def running_from(path: Path, text: str, *, said: io.StringIO | None = None) -> AsyncIterator[Node]:
+    """A node that has read its configuration from a file, and can read it again."""
+    write_configuration(path, text)
+    node = Node(load_configuration(path), log=None if said is None else make_log("json", stream=said))
+    await node.start()
+    try:
+        yield node
+    finally:
+        await node.stop()
+
+
+def write_configuration(path: Path, text: str) -> None:
+    """Puts a whole configuration in the place of another at once; `text` may begin with more lines of [node]."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(f'[node]\nlisten = "127.0.0.1:0"\n{text}\n{QUIET}')
+    fresh.replace(path)

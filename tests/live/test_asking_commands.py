@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,61 @@ def test_the_trace_that_publish_tells_finds_the_event(
         told = capsys.readouterr().out.partition("; siftcast ")[2].removesuffix(" shows its way\n")
         assert main(shlex.split(told)) == 0
         assert "published at node" in capsys.readouterr().out
+
+
+def test_a_token_is_made_for_a_time_or_as_another_of_a_principal(capsys: pytest.CaptureFixture[str]) -> None:
+    (spec,) = parse_configuration(new_token(capsys, "desk", "--expires", "2100-01-01")[1]).configuration.principal
+    assert spec.expires == datetime(2100, 1, 1, tzinfo=UTC)
+    _, table = new_token(capsys, "desk", "--for", "30d")
+    token, further = new_token(capsys, "desk", "--another", "--for", "45m")
+    (spec,) = parse_configuration(table + further).configuration.principal
+    assert spec.expires is not None
+    assert timedelta(days=29) < spec.expires - datetime.now(UTC) <= timedelta(days=30)
+    (another,) = spec.tokens
+    assert another.hash == hash_token(token)
+    assert another.expires is not None
+    assert another.expires - datetime.now(UTC) <= timedelta(minutes=45)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--expires", "2020-01-01"],
+        ["--for", "soon"],
+        ["--for", "9999999d"],
+        ["--for", "0s"],
+        ["--for", "1d", "--expires", "2100-01-01"],
+        ["--another", "--see"],
+    ],
+)
+def test_a_time_that_is_no_end_and_rights_that_are_there_already_are_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "new", "desk", *arguments]) == 2
+    assert not capsys.readouterr().out
+
+
+def test_a_node_reads_its_configuration_again_when_it_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token, table = new_token(capsys, "all", "--publish", "TRUE", "--operate")
+    path = tmp_path / "node.toml"
+    path.write_text(f'[node]\nlisten = "127.0.0.1:0"\n{table}')
+    command = [sys.executable, "-m", "siftcast", "serve", "--config", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().removeprefix(READY).strip()
+        ask = ["reload", "--at", url, "--token", token]
+        path.write_text(f'[node]\nlisten = "127.0.0.1:0"\nname = "other"\n{table}[limits]\nconnections_max = 5\n')
+        assert main(ask) == 0
+        said = capsys.readouterr()
+        assert said.out == "changed: limits.connections_max\n"
+        assert "until the node is started again: node.name" in said.err
+        path.write_text(f"[node]\nlisten = 1\n{table}")
+        assert main(ask) == 2
+        said = capsys.readouterr()
+        assert "node.toml, line 2" in said.err
+        path.write_text(f'[node]\nlisten = "127.0.0.1:0"\nname = "other"\n{table}')
+        assert main([*ask, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["changed"] == ["limits.connections_max"]
+        process.terminate()

@@ -235,7 +235,7 @@ def test_another_plan_takes_the_place_of_the_old_one_while_events_are_published(
                     (new.replace("[overlay]", '[overlay]\nscheme = "broadcast"'), "cannot be changed"),
                     (links.replace("n2", "n3"), "n3, which the network does not have; its nodes are n0, n1, n2"),
                     (links.replace("n2", "n0"), "the link of 'n0' and 'n1' is there twice"),
-                    ("[overlay]\n", "write links or options in its"),
+                    ("[overlay]\n", "write links, options or ground in its"),
                 ):
                     with pytest.raises(SiftcastError, match=words):
                         await operating.apply(bus, wrong, lambda _: None)

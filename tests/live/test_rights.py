@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 import siftcast
 from siftcast import Event, Filter
 from siftcast.runtimes.live.errors import ConfigurationError, Forbidden, LiveError, Unauthorised
-from siftcast.runtimes.live.logs import make_log
+from siftcast.runtimes.live.logs import Logger, make_log
+from siftcast.runtimes.live.node.access import Access, Caller
+from siftcast.runtimes.live.node.audit import Audit
 from siftcast.runtimes.live.node.configuration import parse_configuration
 from siftcast.runtimes.live.node.node import Node
-from siftcast.runtimes.live.node.rights import Access, Rights, hash_token, new_token
+from siftcast.runtimes.live.node.principals import Principals
+from siftcast.runtimes.live.node.rights import Rights, hash_token, new_token
 from siftcast.runtimes.live.wire.frames import VERSION, Hello
 from siftcast.testing import in_process
 from tests.live.asynchronous import on_loop, until
@@ -25,6 +28,11 @@ DESK, AUDIT, OTHER = (new_token() for _ in range(3))
 
 def principal(name: str, token: str, rights: str = "") -> str:
     return f'[[principal]]\nname = "{name}"\ntoken_hash = "{hash_token(token)}"\n{rights}\n'
+
+
+def access_of(text: str, log: Logger) -> Access:
+    """The door of a node with this configuration."""
+    return Access(Principals(parse_configuration(text)), 60, log, Audit(None, None, "node", log))
 
 
 PRINCIPALS = principal("desk", DESK, 'publish = "symbol = \'IBM\'"\nsubscribe = "price < 100"') + principal(
@@ -65,7 +73,7 @@ def test_a_node_that_strangers_could_use_is_refused_with_line_and_remedy(text: s
 def test_a_mistake_about_principals_is_told_with_line_and_remedy(text: str, line: int, remedy: str) -> None:
     file = parse_configuration(text, "node.toml")
     with pytest.raises(ConfigurationError) as caught:
-        Access(file, make_log())
+        Principals(file)
     assert str(caught.value).startswith(f"node.toml, line {line}: ")
     assert remedy in str(caught.value)
     assert DESK not in str(caught.value)
@@ -134,13 +142,13 @@ async def test_whoever_shows_no_token_that_is_known_is_not_let_in(token: str | N
 def test_a_node_is_let_in_under_its_own_name_only(role: str, name: str, token: str, is_let_in: bool) -> None:
     said = io.StringIO()
     text = PRINCIPALS + principal("b", OTHER, "node = true")
-    access = Access(parse_configuration(text), make_log("json", stream=said))
+    access = access_of(text, make_log("json", stream=said))
     hello = Hello(VERSION, role, name, token)  # type: ignore[arg-type]
     if is_let_in:
-        assert access.admit(hello, "here").principal in ("b", "desk")
+        assert access.admit(Caller.of(hello, "here")).rights.principal in ("b", "desk")
     else:
         with pytest.raises(Unauthorised):
-            access.admit(hello, "here")
+            access.admit(Caller.of(hello, "here"))
         assert '"refused"' in said.getvalue()
         assert not token or token not in said.getvalue()
 
@@ -214,7 +222,7 @@ def test_what_may_be_published_is_what_matches(right: str, attributes: dict[str,
 def test_the_token_of_a_node_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "node.token").write_text(f"{OTHER}\n")
     file = parse_configuration('[node]\ntoken_file = "node.token"\n', str(tmp_path / "node.toml"))
-    assert Access(file, make_log()).token == OTHER
+    assert Principals(file).own_token == OTHER
     (tmp_path / "node.token").write_text("two words")
     with pytest.raises(ConfigurationError, match="does not hold one token"):
-        Access(file, make_log())
+        Principals(file)

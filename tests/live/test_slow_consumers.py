@@ -75,7 +75,7 @@ async def test_drop_counts_what_it_drops_and_tells_the_client(tmp_path: Path) ->
         sleeper = await overwhelm(node)
         (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
         assert session.connection.queued_bytes < QUEUE + 600_000
-        dropped = session.dropped_in_all
+        dropped = session.backlog.dropped
         assert dropped > 0
         got: list[int] = []
         told = 0
@@ -109,7 +109,7 @@ async def test_spill_delivers_everything_in_order_from_disk(tmp_path: Path) -> N
         sleeper = await overwhelm(node)
         (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
         assert session.connection.queued_bytes < QUEUE + 600_000
-        assert session.dropped_in_all == 0
+        assert session.backlog.dropped == 0
         got = []
         while len(got) < EVENTS:
             frame = await sleeper.read()
@@ -124,7 +124,7 @@ async def test_spill_drops_what_does_not_fit_on_disk(tmp_path: Path) -> None:
     async with running(policy("spill", "spill_bytes_max = 100000"), tmp_path) as node:
         sleeper = await overwhelm(node)
         (session,) = (session for session in node.life.sessions.open if session.name == "sleeper")
-        dropped = session.dropped_in_all
+        dropped = session.backlog.dropped
         assert dropped > 0
         got, told = 0, 0
         while got + told < EVENTS:

@@ -37,11 +37,12 @@ NOT_COMMANDS = {  # blocks by how they begin
     "missing: event '11'": "output of a scenario that the page describes",
     "9 shards for 20,000": "output of `explain` on the page",
     "subscriptions  5,001 =": "output of the block before it",
+    '{"time": "2026-12-01T': "a line of an audit log",
 }
 SHELL_WORDS = {"cat", "cd", "echo", "git", "head", "pip", "spark-submit", "venv-pack"}
 RUN = {  # pages whose commands are run, but for blocks that begin so: endless, long, or beyond the folder of the test
     "README.md": ("make ",),
-    "docs/command-line.md": ("siftcast serve", "siftcast reproduce", "siftcast completion"),
+    "docs/command-line.md": ("siftcast serve", "siftcast reload", "siftcast reproduce", "siftcast completion"),
     "docs/ring-planning.md": ("siftcast plan ring --from",),
     "docs/simulation.md": (),
     "docs/workloads.md": (),

@@ -58,6 +58,36 @@ def test_the_root_is_kept_if_asked_for(case):
     assert all(grow(members, matrix, degree_max, node).root == node for node in members)
 
 
+@given(grown(), st.data())
+def test_with_shortest_ways_a_leaf_joins_where_its_way_from_the_root_is_shortest(case, data):
+    matrix, members, degree_max, _ = case
+    tree = grow(members, matrix, degree_max, shortest_ways=True)
+    assert max(map(len, tree.children.values())) <= degree_max
+    ways = tree.ways(matrix)
+    outside = sorted(set(range(len(matrix))) - members)
+    if not outside:
+        return
+    leaf = data.draw(st.sampled_from(outside))
+    more = tree.with_leaf(leaf, matrix, degree_max, shortest_ways=True)
+    room = [node for node in tree.parents if len(tree.children[node]) < degree_max]
+    assert more.ways(matrix)[leaf] == min(ways[node] + matrix[node][leaf] for node in room)
+
+
+@given(grown())
+def test_with_shortest_ways_and_room_for_all_no_way_is_longer_than_the_link_from_the_root(case):
+    matrix, members, _, _ = case
+    tree = grow(members, matrix, len(members), shortest_ways=True)
+    assert all(way <= matrix[tree.root][node] for node, way in tree.ways(matrix).items() if node != tree.root)
+
+
+def test_shortest_ways_are_shorter_than_ways_over_nearest_nodes():
+    places = np.random.default_rng(5).uniform(0, 100, (60, 2))
+    distances = np.hypot(*(places[:, None] - places[None, :]).transpose(2, 0, 1))
+    near, core = (grow(range(60), distances, 4, shortest_ways=each) for each in (False, True))
+    assert near.root == core.root
+    assert np.mean([*core.ways(distances).values()]) < 0.8 * np.mean([*near.ways(distances).values()])
+
+
 @pytest.mark.parametrize(
     ("parents", "told"),
     [({}, "one root"), ({0: None, 1: None}, "one root"), ({0: None, 1: 7}, "not in the tree"),

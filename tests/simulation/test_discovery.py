@@ -129,7 +129,7 @@ def test_delays_over_the_overlay_are_those_of_the_study_and_inferences_keep_to_t
     net = settled(80, ground=ground, degree=0, walk_ms=60_000.0)
     expect_as_the_model(net, ttl=30)
     assert net.total("inferences") <= 80 * (10 + 1) + net.total("rejoins") + 10 * net.total("walks")
-    nearest = measure(net.world, nearest_links(net.world, 10, generator())).rdp
+    nearest = measure(net.world, nearest_links(net.world.delays_ms, 10, generator())).rdp
     assert net.quality().rdp < (1.03 if ground == "waxman" else 0.97) * nearest
 
 

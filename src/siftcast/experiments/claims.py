@@ -71,8 +71,8 @@ def judge_deliveries(id: str, claim: str, paper: str, runs: Sequence[Mapping[str
     )
 
 
-def spread_of(values: Sequence[float]) -> str:
-    """Mean and standard deviation over seeds, for people."""
+def spread_of(values: Sequence[float], over: str = "seeds") -> str:
+    """Mean and standard deviation over seeds, or over runs that differ in more than their seeds, for people."""
     if len(values) == 1:
-        return f"one seed: {values[0]:.3g}"
-    return f"{fmean(values):.3g} ± {pstdev(values):.2g} over {len(values)} seeds"
+        return f"one {over.removesuffix('s')}: {values[0]:.3g}"
+    return f"{fmean(values):.3g} ± {pstdev(values):.2g} over {len(values)} {over}"

@@ -22,25 +22,38 @@ class Links(Protocol):
 
 
 class TreeLinks:
-    """On a tree: everyone except where it came from."""
+    """On a tree: everyone except where it came from. With `by_origin`, no origin can stand for another."""
 
-    __slots__ = ("_onward", "neighbours")
+    __slots__ = ("_by_origin", "_onward", "neighbours")
 
-    def __init__(self, neighbours: tuple[NodeId, ...]) -> None:
-        self.neighbours = neighbours
-        self._onward: dict[NodeId | None, tuple[NodeId, ...]] = {
-            sender: tuple(other for other in neighbours if other != sender) for sender in (None, *neighbours)
-        }
+    def __init__(self, neighbours: tuple[NodeId, ...] = (), *, by_origin: bool = False) -> None:
+        self._by_origin = by_origin
+        self._onward: dict[NodeId | None, tuple[NodeId, ...]]
+        self._connect(neighbours)
 
     @classmethod
     def of(cls, tree: Tree, node: NodeId) -> TreeLinks:
         return cls(tree.neighbours[node])
 
+    def attach(self, neighbour: NodeId) -> None:
+        """A link is new."""
+        self._connect((*self.neighbours, neighbour))
+
+    def detach(self, neighbour: NodeId) -> None:
+        """A link is gone."""
+        self._connect(tuple(other for other in self.neighbours if other != neighbour))
+
+    def _connect(self, neighbours: tuple[NodeId, ...]) -> None:
+        self.neighbours = neighbours
+        self._onward = {
+            sender: tuple(other for other in neighbours if other != sender) for sender in (None, *neighbours)
+        }
+
     def onward(self, origin: NodeId, sender: NodeId | None) -> tuple[NodeId, ...]:
         return self._onward[sender]
 
     def scope(self, origin: NodeId) -> Hashable:
-        return None
+        return origin if self._by_origin else None
 
 
 class SourceTreeLinks:

@@ -79,7 +79,12 @@ def assign_clusters(
 
 
 def plan_clusters(
-    latencies_ms: npt.ArrayLike, assignment: ClusterAssignment, *, rendezvous: int = 1, degree_max: int = 4
+    latencies_ms: npt.ArrayLike,
+    assignment: ClusterAssignment,
+    *,
+    rendezvous: int = 1,
+    degree_max: int = 4,
+    shortest_ways: bool = False,
 ) -> ClusterLayout:
     """An assignment on a network, with so many nodes at which events enter."""
     distances = symmetric_latencies(latencies_ms)
@@ -90,4 +95,4 @@ def plan_clusters(
         apart = distances[chosen].min(axis=0)
         apart[chosen] = -1.0
         chosen.append(int(np.argmax(apart)))
-    return ClusterLayout(assignment, tuple(chosen), distances.tolist(), degree_max)
+    return ClusterLayout(assignment, tuple(chosen), distances.tolist(), degree_max, shortest_ways)

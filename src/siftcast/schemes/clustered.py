@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+TREES = ("near", "core")
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """`clusters` of subscriptions, found from the first `sample_events`; `rendezvous` nodes at which events enter."""
+    """`clusters` of subscriptions, found from the first `sample_events`; `rendezvous` nodes at which events enter.
+
+    In the `tree` of a cluster a node is under the one that is `near`est, or, as in a `core` tree, where its way from
+    the root is shortest.
+    """
 
     clusters: int = 10
+    tree: str = "near"
     variant: str = "multicast"
     rendezvous: int = 1
     degree_max: int = 4
@@ -32,6 +40,8 @@ class ClusterOptions:
             raise ValueError("clusters, rendezvous, degree_max and sample_events are at least 1")
         if self.variant not in VARIANTS:
             raise ValueError(f"variant is one of {', '.join(VARIANTS)}, not '{self.variant}'")
+        if self.tree not in TREES:
+            raise ValueError(f"tree is one of {', '.join(TREES)}, not '{self.tree}'")
 
 
 class ClusteredScheme(Scheme[ClusterOptions, ClusterLayout]):
@@ -43,7 +53,10 @@ class ClusteredScheme(Scheme[ClusterOptions, ClusterLayout]):
     options = ClusterOptions()
     simulated_only = "its clusters are planned from measured traffic"
     sends_once = False  # but once for each cluster that wants it
-    examples: ClassVar = tuple({"clusters": 3, "variant": variant} for variant in VARIANTS)
+    examples: ClassVar = (
+        *({"clusters": 3, "variant": variant} for variant in VARIANTS),
+        {"clusters": 3, "variant": "filtering", "tree": "core", "degree_max": 2},
+    )
 
     def plan(self, ground: Ground, options: ClusterOptions) -> ClusterLayout:
         from siftcast.planning import plan_clusters
@@ -55,6 +68,7 @@ class ClusteredScheme(Scheme[ClusterOptions, ClusterLayout]):
             else assign_forecast(ground.forecast, options.clusters, options.sample_events, ground.rng),
             rendezvous=options.rendezvous,
             degree_max=options.degree_max,
+            shortest_ways=options.tree == "core",
         )
 
     def nodes(self, plan: ClusterLayout, options: ClusterOptions, tables: TableFactory) -> Factory:

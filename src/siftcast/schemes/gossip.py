@@ -22,7 +22,7 @@ from siftcast.overlays.tables import TableFactory
 from siftcast.schemes.contract import Factory, Scheme
 from siftcast.schemes.ground import Ground
 
-_ROUTES: Mapping[str, Routes] = MappingProxyType(
+GROUNDS: Mapping[str, Routes] = MappingProxyType(
     {"measured": "auto", "routes": "traceroute", "triangle": "triangle", "delays": "none"}
 )
 """What each kind of ground decides by; `none` is no ground at all, and neighbours are drawn at random."""
@@ -49,8 +49,8 @@ class GossipOptions:
     walk_ms: float = 60_000.0
 
     def __post_init__(self) -> None:
-        if self.ground != "none" and self.ground not in _ROUTES:
-            raise ValueError(f"ground is one of none, {', '.join(_ROUTES)}, not {self.ground!r}")
+        if self.ground != "none" and self.ground not in GROUNDS:
+            raise ValueError(f"ground is one of none, {', '.join(GROUNDS)}, not {self.ground!r}")
         if self.ground != "none" and (self.neighbours < 0 or self.neighbours == 1):
             raise ValueError(f"neighbours are at least 2 with a ground, or 0 for no limit, not {self.neighbours}")
         self.membership()
@@ -60,7 +60,7 @@ class GossipOptions:
 
     def membership(self) -> MembershipOptions | DiscoveryOptions:
         """What the membership of each node is made with."""
-        return self._random() if self.ground == "none" else self._discovery(_ROUTES[self.ground])
+        return self._random() if self.ground == "none" else self._discovery(GROUNDS[self.ground])
 
     def _random(self) -> MembershipOptions:
         return MembershipOptions(
@@ -99,6 +99,20 @@ class Entrances:
 
     contacts: Mapping[NodeId, tuple[NodeId, ...]]
 
+    def renamed(self, nodes: Sequence[NodeId]) -> Entrances:
+        """The same for real nodes."""
+        return Entrances(
+            {nodes[place]: tuple(sorted(nodes[each] for each in of)) for place, of in self.contacts.items()}
+        )
+
+
+def entrances(ground: Ground) -> Entrances:
+    """The links that people wrote down, or else a node listed before each one."""
+    if ground.tree is not None:
+        return Entrances({node: tuple(sorted(ground.tree.neighbours[node])) for node in ground.places})
+    count = len(ground.places)
+    return Entrances({node: (node // 2,) if node else tuple(range(1, min(2, count))) for node in ground.places})
+
 
 class GossipScheme(Scheme[GossipOptions, Entrances]):
     """Peers without a plan."""
@@ -117,14 +131,10 @@ class GossipScheme(Scheme[GossipOptions, Entrances]):
     )
 
     def plan(self, ground: Ground, options: GossipOptions) -> Entrances:
-        if ground.tree is not None:
-            return Entrances({node: tuple(sorted(ground.tree.neighbours[node])) for node in ground.places})
-        count = len(ground.places)
-        return Entrances({node: (node // 2,) if node else tuple(range(1, min(2, count))) for node in ground.places})
+        return entrances(ground)
 
     def assign(self, plan: Entrances, nodes: Sequence[NodeId]) -> Entrances:
-        renamed = {nodes[place]: tuple(sorted(nodes[each] for each in of)) for place, of in plan.contacts.items()}
-        return Entrances(renamed)
+        return plan.renamed(nodes)
 
     def nodes(self, plan: Entrances, options: GossipOptions, tables: TableFactory) -> Factory:
         membership, tree = options.membership(), options.tree()

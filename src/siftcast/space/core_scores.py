@@ -27,7 +27,9 @@ Floats = npt.NDArray[np.float64]
 Near = Mapping[int, Mapping[int, float]]
 """For each peer its neighbours and a number for each of them."""
 
-STRATEGIES = ("SPath", "MaxPath", "CNeigh", "SPotent", "Sim", "Rand")
+THESIS = ("SPath", "MaxPath", "CNeigh", "SPotent")
+"""The thesis's own."""
+STRATEGIES = (*THESIS, "Sim", "Rand")
 
 
 def path_sums(graph: csr_array) -> Floats:
@@ -51,13 +53,14 @@ def path_counts(graph: csr_array) -> Floats:
     return through
 
 
+def nearest_ballots(weights: Near) -> dict[int, int]:
+    """Whom each peer votes for: its neighbour of least weight (CNeigh)."""
+    return {peer: min(near, key=lambda other: (near[other], other)) for peer, near in weights.items() if near}
+
+
 def nearest_votes(weights: Near, peers: int) -> Floats:
-    """Each peer votes for its neighbour of least weight (CNeigh)."""
-    votes = np.zeros(peers)
-    for near in weights.values():
-        if near:
-            votes[min(near, key=lambda other: (near[other], other))] += 1
-    return votes
+    """How many votes each peer has (CNeigh)."""
+    return np.bincount(list(nearest_ballots(weights).values()), minlength=peers).astype(np.float64)
 
 
 def potentials(weights: Near, delays: Near, peers: int, *, normalised: bool = True) -> Floats:
@@ -81,10 +84,18 @@ def select(scores: Floats, count: int) -> list[int]:
     return order
 
 
-def select_by_votes(votes: Floats, parents: Mapping[int, int], root: int, count: int, kept: int) -> list[int]:
-    """The same over a tree: each peer passes on to its parent the `kept` candidates with most votes that it heard of.
+def best(votes: Mapping[int, float], count: int) -> list[int]:
+    """The same of candidates under any numbers."""
+    return sorted(votes, key=lambda each: (-votes[each], each))[:count]
 
-    With fewer than about twice as many candidates as cores, some that many vote for are lost on the way.
+
+def select_by_votes(
+    ballots: Mapping[int, int], parents: Mapping[int, int], root: int, count: int, kept: int
+) -> list[int]:
+    """The same over a tree: each peer adds its vote and passes on the `kept` candidates with most votes it heard of.
+
+    Votes for one candidate come from several branches. With fewer than about twice as many candidates as cores, those
+    that have some votes in each branch are lost to those that have all theirs in one.
     """
     children: dict[int, list[int]] = {peer: [] for peer in (root, *parents)}
     for peer, parent in parents.items():
@@ -93,12 +104,11 @@ def select_by_votes(votes: Floats, parents: Mapping[int, int], root: int, count:
     while queue:
         order.append(queue.pop())
         queue += children[order[-1]]
-    heard: dict[int, dict[int, float]] = {}
+    heard: dict[int, dict[int, int]] = {}
     for peer in reversed(order):
-        total = {peer: float(votes[peer])}
+        total = {ballots[peer]: 1} if peer in ballots else {}
         for child in children[peer]:
             for candidate, number in heard.pop(child).items():
-                total[candidate] = total.get(candidate, 0.0) + number
-        best = sorted(total, key=lambda each: (-total[each], each))[: kept if peer != root else count]
-        heard[peer] = {each: total[each] for each in best}
+                total[candidate] = total.get(candidate, 0) + number
+        heard[peer] = {each: total[each] for each in best(total, kept if peer != root else count)}
     return list(heard[root])

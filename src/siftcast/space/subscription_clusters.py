@@ -62,13 +62,15 @@ class ClusterLayout:
     """An assignment on a network.
 
     Publishers hand events to the nearest of the `rendezvous`, which know what each cluster wants; the first of them
-    coordinates changes. A node of a cluster's tree has at most `degree_max` children.
+    coordinates changes. A node of a cluster's tree has at most `degree_max` children, and joins it under the nearest
+    node, or with `shortest_ways` where its way from the root is shortest.
     """
 
     assignment: ClusterAssignment
     rendezvous: tuple[int, ...]
     distances: Distances
     degree_max: int = 4
+    shortest_ways: bool = False
 
     def __post_init__(self) -> None:
         if not self.rendezvous or len(set(self.rendezvous)) != len(self.rendezvous):

@@ -24,8 +24,8 @@ from siftcast.overlays.protocols.qos.messages import (
 from siftcast.overlays.protocols.qos.news import Gazette
 from siftcast.overlays.protocols.qos.options import QosSettings
 from siftcast.overlays.protocols.qos.order import has_place, landing, rank
-from siftcast.overlays.protocols.qos.recent import Recent
 from siftcast.overlays.protocols.qos.regions import NOTHING, Pieces, coarse, coarse_union
+from siftcast.overlays.recent import Recent
 from siftcast.overlays.wire_messages import MessageCodec
 from siftcast.schemes import SchemeError, scheme
 from siftcast.space.dz import Dz, DzSet
@@ -174,10 +174,9 @@ def test_events_are_known_longer_than_they_are_passed_on_late():
     recent = Recent(linger_ms=100.0)
     point = DzSet(["01"])
     recent.put(Event({"x": 1}, id="e"), point, 0.0, 0.0).places.add(1)
-    assert [kept.event.id for kept in recent.at(1, DzSet(["0"]), 99.0)] == ["e"]
-    assert not list(recent.at(2, DzSet(["0"]), 99.0))
-    assert not list(recent.at(1, DzSet(["1"]), 99.0))
-    assert not list(recent.at(1, DzSet(["0"]), 100.0))
+    assert [(kept.event.id, kept.note) for kept in recent.at(1, 99.0)] == [("e", point)]
+    assert not list(recent.at(2, 99.0))
+    assert not list(recent.at(1, 100.0))
     recent.expire(199.0)
     assert 1 in recent.put(Event({"x": 1}, id="e"), point, 199.0, 199.0).places
     recent.expire(200.0)

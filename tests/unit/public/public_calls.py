@@ -63,6 +63,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "FilterLimits:length_max": lambda x: sc.FilterLimits(length_max=x),
     "FilterLimits:depth_max": lambda x: sc.FilterLimits(depth_max=x),
     "FilterLimits:terms_max": lambda x: sc.FilterLimits(terms_max=x),
+    "KeyRing.load": lambda x: sc.KeyRing.load(x),
     "Matcher:engine": lambda x: sc.Matcher(x),
     "Matcher:schema": lambda x: sc.Matcher(schema=x),
     "Matcher.add:id": lambda x: filled("brute_force").add(x, "a = 1"),
@@ -116,11 +117,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "connect:tls": lambda x: sc.connect("siftcast://127.0.0.1", tls=x),
     "connect:name": lambda x: sc.connect("siftcast://127.0.0.1", name=x),
     "connect:timeout_s": lambda x: sc.connect("siftcast://127.0.0.1", timeout_s=x),
+    "connect:keys": lambda x: sc.connect("siftcast://127.0.0.1", keys=x),
     "connect_sync:url": lambda x: sc.connect_sync(x),
     "connect_sync:token": lambda x: sc.connect_sync("siftcast://127.0.0.1", token=x),
     "connect_sync:tls": lambda x: sc.connect_sync("siftcast://127.0.0.1", tls=x),
     "connect_sync:name": lambda x: sc.connect_sync("siftcast://127.0.0.1", name=x),
     "connect_sync:timeout_s": lambda x: sc.connect_sync("siftcast://127.0.0.1", timeout_s=x),
+    "connect_sync:keys": lambda x: sc.connect_sync("siftcast://127.0.0.1", keys=x),
     "testing.in_process:configuration": lambda x: sc.testing.in_process(x),
     "testing.in_process:token": lambda x: sc.testing.in_process(token=x),
 }
@@ -138,7 +141,12 @@ BUS_CALLS: dict[str, Callable[[Any, Any], object]] = {
     "publish": lambda bus, x: bus.publish(x),
     "publish:value": lambda bus, x: bus.publish({"price": x}),
     "publish:durable": lambda bus, x: bus.publish(EVENT, durable=x),
+    "publish:seal": lambda bus, x: bus.publish(EVENT, seal=x, group="desk"),
+    "publish:group": lambda bus, x: bus.publish(EVENT, seal="payload", group=x),
+    "publish:keys": lambda bus, x: bus.publish(EVENT, seal="payload", group="desk", keys=x),
     "publish_many": lambda bus, x: bus.publish_many(x),
+    "publish_many:seal": lambda bus, x: bus.publish_many([EVENT], seal=x),
+    "publish_many:keys": lambda bus, x: bus.publish_many([EVENT], seal="payload", group="desk", keys=x),
     "publish_many:item": lambda bus, x: bus.publish_many([EVENT, x]),
     "publish_many:window": lambda bus, x: bus.publish_many([EVENT], window=x),
     "publish_many:progress": lambda bus, x: bus.publish_many([EVENT], progress=None if callable(x) else x),
@@ -150,18 +158,24 @@ BUS_CALLS: dict[str, Callable[[Any, Any], object]] = {
     "subscribe:delay_ms_max": lambda bus, x: bus.subscribe(FILTER, delay_ms_max=x),
     "subscribe:bandwidth": lambda bus, x: bus.subscribe(FILTER, bandwidth=x),
     "subscribe:on_bound": lambda bus, x: bus.subscribe(FILTER, delay_ms_max=1e9, on_bound=None if callable(x) else x),
+    "subscribe:keys": lambda bus, x: bus.subscribe(FILTER, keys=x),
+    "subscribe:allow_plain": lambda bus, x: bus.subscribe(FILTER, allow_plain=x),
     "subscribe:buffer": lambda bus, x: bus.subscribe(FILTER, buffer=x),
     "subscribe_many": lambda bus, x: bus.subscribe_many(x),
     "subscribe_many:item": lambda bus, x: bus.subscribe_many(["a = 1", x]),
     "subscribe_many:name": lambda bus, x: bus.subscribe_many([(x, "a = 1")]),
     "subscribe_many:delay_ms_max": lambda bus, x: bus.subscribe_many(["a = 1"], delay_ms_max=x),
+    "subscribe_many:keys": lambda bus, x: bus.subscribe_many(["a = 1"], keys=x),
     "subscribe_many:buffer": lambda bus, x: bus.subscribe_many(["a = 1"], buffer=x),
     "on:filter": lambda bus, x: bus.on(x),
     "on:durable": lambda bus, x: bus.on(FILTER, x),
     "on:delay_ms_max": lambda bus, x: bus.on("nothing = 1", delay_ms_max=x),
+    "on:keys": lambda bus, x: bus.on("nothing = 1", keys=x),
+    "on:allow_plain": lambda bus, x: bus.on("nothing = 1", allow_plain=x),
     "on:handler": lambda bus, x: bus.on("nothing = 1")(x),
     "end_durable": lambda bus, x: bus.end_durable(x),
     "dead_letters": lambda bus, x: bus.dead_letters(x),
+    "dead_letters:keys": lambda bus, x: bus.dead_letters("kept", keys=x),
     "dry_run": lambda bus, x: bus.dry_run(x),
     "trace": lambda bus, x: bus.trace(x),
 }
@@ -178,8 +192,10 @@ WITHOUT_ARGUMENTS = {
 }
 ELSEWHERE = {
     "Bus": {"forget", "replace", "subscribed", "taken"},  # what a stream asks of the bus that made it
+    "KeyRing": {"held", "knows", "look", "next_numbers", "sealing_epoch", "verifier"},  # what recipes ask of it
+    "ReceivedEvent": {"open_as"},  # what a subscription with keys does to it
     "Event": {"keys"},  # read as a dict is, with a dict's errors
     "SyncBus": {"call", "run"},  # what a stream asks of the bus that made it
 }
-MADE_BY_OTHERS = {"Bound", "Bus", "EventStream", "Explanation", "ReceivedEvent", "SyncBus"}
+MADE_BY_OTHERS = {"Bound", "Bus", "EventStream", "Explanation", "KeyRing", "ReceivedEvent", "SyncBus"}
 """Classes that users are handed and do not make; their methods are called all the same."""

@@ -51,7 +51,7 @@ def test_a_scheme_is_durable_exactly_if_its_nodes_can_be(name):
     if chosen.is_durable:
         assert Durable(0, node).messages
     elif chosen.begins_with_contacts:
-        assert name in ("gossip", "homed", "qos")  # nobody knows where its events would have to wait
+        assert name in ("core-tree", "gossip", "homed", "qos")  # nobody knows where its events would have to wait
     else:
         with pytest.raises(NotDurableError, match="would be forgotten"):
             Durable(0, node)

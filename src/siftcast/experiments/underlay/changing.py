@@ -69,7 +69,7 @@ class ChangingTree:
         return at == target
 
     def _near(self, peer: int) -> dict[int, float]:
-        delays = self._overlay.world.delays_ms[peer]
+        delays = self._overlay.measured_ms[peer]
         return {other: float(delays[other]) for other in (*self._overlay.near[peer], *self._overlay.distant[peer])}
 
     # -- repair ------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class ChangingTree:
 
     def _heights(self) -> dict[int, float]:
         """How far each peer is from the top of its piece of the tree."""
-        delays = self._overlay.world.delays_ms
+        delays = self._overlay.measured_ms
         found: dict[int, float] = {}
         for path in self._paths_up(found):
             for peer in path:
@@ -139,7 +139,7 @@ class ChangingTree:
 
     def cost(self, first: int, last: int) -> tuple[float, int, int]:
         """The path delays of all deliveries of some events, how many these are, and how many had no way."""
-        delays, interests = self._overlay.world.delays_ms, self._interests
+        delays, interests = self._overlay.measured_ms, self._interests
         depth: dict[int, int] = {}
         for path in self._paths_up(depth):
             for peer in path:

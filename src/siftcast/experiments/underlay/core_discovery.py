@@ -14,7 +14,7 @@ that as its own, so parents form circles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -55,9 +55,19 @@ class Found:
 
 
 def discover(
-    weights: Near, delays: Near, cores: Sequence[int], rule: Rule = Rule.REPAIRED, *, prunes_root: bool = False
+    weights: Near,
+    delays: Near,
+    cores: Sequence[int],
+    rule: Rule = Rule.REPAIRED,
+    *,
+    kept: Collection[int] | None = None,
 ) -> Found:
-    """Floods from all cores at once; messages take the delay of their link. The first core is the root."""
+    """Floods from all cores at once; messages take the delay of their link. The first core is the root.
+
+    Messages of the cores that are `kept` go on where they make nobody join: by default the root's. Paths between any
+    two cores need those of all.
+    """
+    kept = (cores[0],) if kept is None else frozenset(kept)
     found = Found({core: {} for core in cores}, {core: {} for core in cores})
     queue: list[tuple[float, int, int, int, int, float]] = []
     number = 0
@@ -89,7 +99,7 @@ def discover(
         if joins and peer not in cores:
             found.joins += 1
             found.relays[peer] = core
-        if joins or (core == cores[0] and not prunes_root):
+        if joins or core in kept:
             found.parents[core][peer] = sender
             if rule is Rule.REPAIRED:
                 onward = [other for other in weights[peer] if other != sender]

@@ -1,4 +1,4 @@
-"""The figures of the underlay study, and the account of how it was set up."""
+"""The figures of the underlay study."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from matplotlib.figure import Figure
 
 from siftcast.experiments.study import Figures, row_of_axes, save_figure
 from siftcast.experiments.table import Table, mean
+from siftcast.experiments.underlay.account import ACCOUNT
+from siftcast.experiments.underlay.judge_maps import OVERLAYS
+from siftcast.experiments.underlay.judge_overlays import BASELINE, NAMES, middle
+from siftcast.experiments.underlay.maps import MAPS
 from siftcast.experiments.underlay.routing import ALL_PAIRS, ONE_TREE
 from siftcast.experiments.underlay.setup import CORES, DEGREES, FLAT, HEURISTICS, LAYERED
 from siftcast.spark.sweeps import Outcome
+
+__all__ = ["ACCOUNT", "draw"]
 
 
 def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
@@ -22,6 +28,8 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
         ("overlays", "underlay-overlays", _overlays, "Delay, stress and links found, by heuristic and degree limit"),
         ("overlays", "underlay-sizes", _sizes, "The same against the number of peers"),
         ("routing", "underlay-cores", _cores, "Cost of routing against the number of cores"),
+        ("maps", "underlay-maps", _maps, "Delay and stress on published maps, without a degree limit"),
+        ("triangle", "underlay-triangle", _triangle, "Delay where routes, delays or nothing at all places peers"),
         ("changing", "underlay-changing", _changing, "A core tree under churn, rebuilt halfway"),
     )
     figures: dict[str, str] = {}
@@ -31,23 +39,31 @@ def draw(outcomes: Sequence[Outcome], folder: Path) -> Figures:
     return figures
 
 
-_MEASURES = (("rdp", "RDP"), ("stress", "stress ratio"), ("discovered", "part of the underlay discovered"))
+_MEASURES = (("rdp", "RDP"), ("stress", "stress ratio"), ("discovered", "part discovered"))
+
+
+def _shown(heuristic: str) -> str:
+    return NAMES.get(heuristic, heuristic)
 
 
 def _overlays(table: Table) -> Figure:
     figure, axes = row_of_axes(3)
+    usual = {"peers": middle(table), "targets": 10, "selectivity": 0.1}
     for each, (what, label) in zip(axes, _MEASURES, strict=True):
         for ground, style in ((FLAT, "-"), (LAYERED, ":")):
-            for number, heuristic in enumerate(HEURISTICS):
-                runs = [
-                    table("overlays", ground=ground, heuristic=heuristic, degree=degree, targets=10, selectivity=0.1)
-                    for degree in DEGREES
+            cells = {
+                heuristic: [
+                    table("overlays", ground=ground, heuristic=heuristic, degree=degree, **usual) for degree in DEGREES
                 ]
-                if all(runs):
-                    heights = [mean(found, what) for found in runs]
-                    shown = f"{heuristic}, {ground}" if ground == FLAT else None
-                    each.plot(DEGREES, heights, style, color=f"C{number}", marker="o", ms=3, label=shown)
-        each.set_ylabel(f"{label} (dotted: transit-stub)")
+                for heuristic in HEURISTICS
+            }
+            lines = {name: [mean(runs, what) for runs in found] for name, found in cells.items() if all(found)}
+            if all(cells["WORST"]):
+                lines[BASELINE] = [mean(runs, "nearest", what) for runs in cells["WORST"]]
+            for number, (name, heights) in enumerate(lines.items()):
+                label_of = _shown(name) if ground == FLAT else None
+                each.plot(DEGREES, heights, style, color=f"C{number}", marker="o", ms=3, label=label_of)
+        each.set(xlabel=f"degree limit ({usual['peers']} peers)", ylabel=f"{label} (dotted: transit-stub)")
         each.legend(fontsize=6)
     return figure
 
@@ -56,17 +72,56 @@ def _sizes(table: Table) -> Figure:
     figure, axes = row_of_axes(3)
     sizes = table.settings("overlays", "peers")
     for each, (what, label) in zip(axes, _MEASURES, strict=True):
-        for number, heuristic in enumerate(HEURISTICS):
-            runs = [
+        cells = {
+            heuristic: [
                 table(
                     "overlays", ground=FLAT, heuristic=heuristic, degree="NC", peers=size, targets=10, selectivity=0.1
                 )
                 for size in sizes
             ]
-            if all(runs):
-                each.plot(sizes, [mean(r, what) for r in runs], color=f"C{number}", marker="o", ms=3, label=heuristic)
+            for heuristic in HEURISTICS
+        }
+        lines = {name: [mean(runs, what) for runs in found] for name, found in cells.items() if all(found)}
+        if all(cells["WORST"]):
+            lines[BASELINE] = [mean(runs, "nearest", what) for runs in cells["WORST"]]
+        for number, (name, heights) in enumerate(lines.items()):
+            each.plot(sizes, heights, color=f"C{number}", marker="o", ms=3, label=_shown(name))
         each.set(xlabel="peers (Waxman, no degree limit)", ylabel=label)
         each.legend(fontsize=6)
+    return figure
+
+
+def _maps(table: Table) -> Figure:
+    figure, axes = row_of_axes(2)
+    found = {ground: table("maps", ground=ground, degree="NC") for ground in MAPS}
+    width = 0.8 / len(OVERLAYS)
+    for each, (what, label) in zip(axes, _MEASURES[:2], strict=True):
+        for number, name in enumerate(OVERLAYS):
+            heights = [mean(runs, "overlays", name, what) for runs in found.values() if runs]
+            places = [place + (number - len(OVERLAYS) / 2) * width for place in range(len(heights))]
+            each.bar(places, heights, width, align="edge", label=name)
+        names = [ground for ground, runs in found.items() if runs]
+        each.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=7)
+        each.set(xlabel="map", ylabel=label)
+        each.set_ylim(bottom=0)
+        each.legend(fontsize=6, ncols=2)
+    return figure
+
+
+def _triangle(table: Table) -> Figure:
+    grounds, degree = table.settings("triangle", "ground"), "NC"
+    figure, axes = row_of_axes(len(grounds))
+    for each, ground in zip(axes, grounds, strict=True):
+        for number, noise in enumerate(table.settings("triangle", "noise")):
+            runs = table("triangle", ground=ground, degree=degree, noise=noise)
+            names = [name for name in runs[0] if name.startswith("ours")] + [BASELINE]
+            heights = [mean(runs, name, "rdp") for name in names]
+            places = [place + 0.4 * (number - 1) for place in range(len(names))]
+            each.bar(places, heights, 0.4, align="edge", label=f"delays wrong by up to {100 * noise:.0f} %")
+        each.set_xticks(range(len(names)), [name.removeprefix("ours, ") for name in names], rotation=30, ha="right")
+        each.set(xlabel=f"how peers are placed ({ground})", ylabel="RDP")
+        each.set_ylim(0, 1.5)
+        each.legend(fontsize=6, loc="upper left")
     return figure
 
 
@@ -78,8 +133,13 @@ def _cores(table: Table) -> Figure:
             costs = [fmean(run[f"{strategy} {cores} {joined}"]["cost"] for run in runs) for cores in CORES]
             each.plot(CORES, costs, marker="o", ms=3, label=strategy)
         each.axhline(fmean(run["MST"]["cost"] for run in runs), ls=":", color="grey", label="MST")
+        rival = [fmean(run[f"nearest SPotent {cores}"]["cost"] for run in runs) for cores in (CORES[0], CORES[-1])]
+        each.plot([CORES[0], CORES[-1]], rival, "k--", marker="s", ms=3, label=f"SPotent over {BASELINE}, all pairs")
         each.set(xlabel="cores", ylabel="cost beside OPT", xscale="log", title=f"cores joined by {joined}")
-        each.legend(fontsize=6)
+        each.set_xticks(CORES, [str(count) for count in CORES])
+        each.minorticks_off()
+        each.set_ylim(0.8, 3.6)  # room for the legend, and the same scale in both
+        each.legend(fontsize=6, ncols=2, loc="upper left")
     return figure
 
 
@@ -96,38 +156,3 @@ def _changing(table: Table) -> Figure:
     for each in (cost, control):
         each.legend(fontsize=6, title="churn per 100 events", title_fontsize=6)
     return figure
-
-
-ACCOUNT = """
-## Set-up
-
-Waxman with 1,640 routers (BRITE's growing form), transit-stub with 1,584, and a two-level Waxman of 40 domains and
-1,640 routers (BRITE top-down). Up to 1,024 peers on random routers, of stub domains where there are any. Last miles are
-5 to 10 % of the mean delay of a link. Degree limits LG1 = log2 N, LG2 = 2 log2 N, SQ = √N, NC = none. Ten targets,
-σ = 0.1, a TTL of 100. Interests are those of `siftcast generate underlay` (WL2) and the same without hot spots (WL1),
-2,000 events. The overlay and the trees are models in memory (`experiments/underlay`); nothing of this runs on sockets
-yet.
-
-## Readings
-
-Stated on 19 November 2026, after trials with one seed and before the full run.
-
-- **RDP** is the ratio of the sums of delays over all pairs. **Discovered** are physical links on some overlay link, of
-  those on the route between any two peers; for U1, on the inferred routes.
-- **A walk** begins at the neighbours of whoever has joined, goes on to σ of the neighbours of each peer, at least one,
-  never to more than it has targets left, and deals these out without loss.
-- **Case 2** adopts all children that lie beyond the newcomer. A peer at the router of whoever is asked adopts nobody.
-- **DOnly** takes the targets of DWorst, and connects to them where they are. **NEAREST** is ours: a walk only visits,
-  then the k_L nearest of the peers visited place the walker.
-- **One distant link** of each peer goes to the farthest of ten drawn at random, and counts for no limit.
-- **Cost** is that of section 4.2: each delivery pays the delay of its path. It hides how many messages there are, which
-  U9 prints.
-- **All pairs** between cores are paths of least weight; within a cell, paths are those of its tree.
-- **SPotent**'s weights and delays are in units of the mean link, because it adds them to a number of neighbours.
-- **Control** is what Algorithm 8 (repaired) sends, votes and choice over a spanning tree, and subscriptions to all.
-- **Under churn** (U10) peers hang themselves below the neighbour through which the top of the tree is nearest, and not
-  below their own children; the tree is rebuilt after 2,000 events.
-
-## What differs, and why
-"""
-"""What was set up how, and what the thesis leaves open."""

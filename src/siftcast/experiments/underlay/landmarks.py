@@ -1,7 +1,8 @@
 """Landmark trees (section 4.4.1): every peer in a tree below each landmark, placed by its route from there.
 
 The rule: no child of a peer stands beside another that lies before it. As printed, a newcomer that lies before several
-children adopts one of them, and the others stand beside it from then on.
+children adopts one of them, and the others stand beside it from then on. A peer at the landmark's own router lies
+before all others and would become its only child (`same_router_adopts`, as printed); here it adopts nobody.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from siftcast.experiments.underlay.world import Route, World
 class LandmarkTree:
     """The tree below one landmark."""
 
-    def __init__(self, world: World, root: int, *, adopts_all: bool = True) -> None:
+    def __init__(self, world: World, root: int, *, adopts_all: bool = True, same_router_adopts: bool = False) -> None:
         self.root = root
         self.children: dict[int, list[int]] = {root: []}
         self._world = world
         self._adopts_all = adopts_all
+        self._same_router_adopts = same_router_adopts
         self._routes: dict[int, Route] = {root: world.route(root, root)}
 
     def join(self, peer: int) -> None:
@@ -30,7 +32,8 @@ class LandmarkTree:
             at = below
         children = self.children[at]
         # A peer at the landmark's own router lies before all others, and would become its only child.
-        beyond = [] if len(route) == 1 else [each for each in children if is_before(route, self._routes[each])]
+        adopts = len(route) > 1 or self._same_router_adopts
+        beyond = [each for each in children if adopts and is_before(route, self._routes[each])]
         if not self._adopts_all:
             beyond = beyond[:1]
         self.children[peer] = beyond
@@ -38,7 +41,8 @@ class LandmarkTree:
 
     def _before(self, at: int, route: Route) -> int | None:
         """Case 1: a child that lies before the newcomer; not one at the landmark's own router."""
-        known = [each for each in self.children[at] if len(self._routes[each]) > 1 or len(route) == 1]
+        shared = len(route) == 1 or self._same_router_adopts
+        known = [each for each in self.children[at] if shared or len(self._routes[each]) > 1]
         found = [each for each in known if is_before(self._routes[each], route)]
         return max(found, key=lambda each: len(self._routes[each]), default=None)
 
@@ -54,11 +58,18 @@ class LandmarkTree:
         )
 
 
-def plant(world: World, landmarks: int, rng: np.random.Generator, *, adopts_all: bool = True) -> list[LandmarkTree]:
+def plant(
+    world: World,
+    landmarks: int,
+    rng: np.random.Generator,
+    *,
+    adopts_all: bool = True,
+    same_router_adopts: bool = False,
+) -> list[LandmarkTree]:
     """Trees below landmarks drawn at random, which all peers have joined in random order."""
     trees = []
     for root in rng.choice(world.peers, landmarks, replace=False).tolist():
-        tree = LandmarkTree(world, root, adopts_all=adopts_all)
+        tree = LandmarkTree(world, root, adopts_all=adopts_all, same_router_adopts=same_router_adopts)
         for peer in rng.permutation(world.peers).tolist():
             if peer != root:
                 tree.join(peer)

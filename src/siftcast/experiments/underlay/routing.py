@@ -6,19 +6,19 @@
     OPT           from each publisher on shortest paths
 
 The cost of section 4.2, Σ Υ(i, j)·d(i, j), counts a link once for each subscriber behind it: it is the sum of the path
-delays of all deliveries. Messages that are merged on a link are `messages`, which that cost hides.
+delays of all deliveries. Messages that are merged on a link are `crossings`, which that cost hides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
-from siftcast.experiments.underlay.discovery import Discovery
 from siftcast.experiments.underlay.interests import Interests
 from siftcast.experiments.underlay.quality import graph_of
 from siftcast.space.core_scores import (
@@ -26,7 +26,6 @@ from siftcast.space.core_scores import (
     path_counts,
     path_sums,
     potentials,
-    select,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -49,6 +48,10 @@ class Ways:
         """The links on the way, the last one first."""
         yield from _back(self._before[source], target)
 
+    def shared_links(self, source: int, targets: list[int]) -> set[Link]:
+        """The links on the ways to some others, each once."""
+        return _all_back(self._before[source].tolist(), targets)
+
 
 class CoreWays(Ways):
     """The same through cores: within a cell over its tree, between cells from core to core."""
@@ -70,6 +73,25 @@ class CoreWays(Ways):
         yield from _back(self._joined[self._relay[source]], int(self._own[target]))
         yield from _back(self._before[self._own[source]], source)
 
+    def shared_links(self, source: int, targets: list[int]) -> set[Link]:
+        is_inside = self._is_inside[source]
+        outside = [target for target in targets if not is_inside[target]]
+        found = super().shared_links(source, [target for target in targets if is_inside[target]])
+        if not outside:
+            return found
+        cells: dict[int, list[int]] = {}
+        for target in outside:
+            cells.setdefault(int(self._own[target]), []).append(target)
+        for core, inside in cells.items():
+            found |= super().shared_links(core, inside)
+        found |= _all_back(self._joined[self._relay[source]].tolist(), list(cells))
+        return found | super().shared_links(int(self._own[source]), [source])
+
+    def all_links(self) -> set[Link]:
+        """The links on the ways of all pairs: those of the cells, and those from core to core."""
+        inside = {link for peer, own in enumerate(self._own) for link in _back(self._before[own], peer)}
+        return inside.union(*(_back(row, core) for row in self._joined for core in self._cores))
+
 
 def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
     while (above := int(before[target])) >= 0:
@@ -77,15 +99,29 @@ def _back(before: npt.NDArray[np.int32], target: int) -> Iterator[Link]:
         target = above
 
 
-class Ground:
-    """A discovery overlay with weights on its links: delay, and β times the dissimilarity of interests."""
+def _all_back(before: list[int], targets: list[int]) -> set[Link]:
+    """The links from all targets back to the source; a way ends where it meets one that was gone before."""
+    found: set[Link] = set()
+    seen: set[int] = set()
+    for target in targets:
+        at = target
+        while at not in seen:
+            seen.add(at)
+            above = before[at]
+            if above < 0:
+                break
+            found.add((above, at) if above < at else (at, above))
+            at = above
+    return found
 
-    def __init__(self, overlay: Discovery, interests: Interests, beta: float) -> None:
-        world = overlay.world
-        self.peers = world.peers
-        self.links = overlay.links()
+
+class Ground:
+    """An overlay with weights on its links: delay, and β times the dissimilarity of interests."""
+
+    def __init__(self, delays: Floats, links: set[Link], interests: Interests, beta: float) -> None:
+        self.peers = len(delays)
+        self.links = links
         self.interests = interests
-        delays = world.delays_ms
         mean = float(np.mean([delays[one, other] for one, other in self.links]))
         self.near_delays: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
         self.near_weights: dict[int, dict[int, float]] = {peer: {} for peer in range(self.peers)}
@@ -99,8 +135,8 @@ class Ground:
                 self.near_delays[a][b] = float(delays[one, other])
                 self.near_weights[a][b] = weight
                 self.near_unlike[a][b] = unlike
-        self.by_delay = graph_of(world, self.links, delays)
-        self.by_weight = graph_of(world, self.links, weights)
+        self.by_delay = graph_of(self.links, delays)
+        self.by_weight = graph_of(self.links, weights)
 
     def scores(self, strategy: str, rng: np.random.Generator) -> Floats:
         """How fit each peer is as a core, by one of the strategies."""
@@ -120,9 +156,9 @@ class Ground:
 
     # -- ways ------------------------------------------------------------------------------------------------
 
-    def core_ways(self, scores: Floats, count: int, joined: str) -> Ways:
-        """Through the cores with the highest scores."""
-        cores = select(scores, count)
+    def core_ways(self, cores: list[int], joined: str) -> CoreWays:
+        """Through some cores; the first is the root."""
+        count = len(cores)
         weights, before = dijkstra(self.by_weight, directed=False, indices=cores, return_predecessors=True)
         relay = np.argmin(weights, axis=0)
         relay[cores] = np.arange(count)
@@ -164,15 +200,29 @@ class Ground:
         return csr_array((np.maximum(found, 1e-9), (pairs[:, 0], pairs[:, 1])), shape=(self.peers, self.peers))
 
 
-def messages(ways: Ways, interests: Interests, events: int) -> tuple[int, int]:
-    """Links that the first events cross, each once per event, and how many deliveries they make."""
-    crossed = deliveries = 0
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """What some events cause: links crossed, each once per event, and the delays of these; deliveries."""
+
+    messages: int
+    delays_ms: float
+    deliveries: int
+    physical: int
+    """Links between routers, and to peers, that these messages cross; 0 where no routes are known."""
+
+
+def crossings(ground: Ground, ways: Ways, events: int, hops: Integers | None = None) -> Crossings:
+    """Messages of the first events, where copies for several subscribers share a link."""
+    crossed = deliveries = physical = 0
+    delays_ms = 0.0
+    interests, near = ground.interests, ground.near_delays
     for row in range(events):
         publisher = int(interests.publishers[row])
-        links: set[Link] = set()
-        for target in np.flatnonzero(interests.matches[row]).tolist():
-            if target != publisher:
-                deliveries += 1
-                links.update(ways.links(publisher, target))
+        targets = [each for each in np.flatnonzero(interests.matches[row]).tolist() if each != publisher]
+        links = ways.shared_links(publisher, targets)
+        deliveries += len(targets)
         crossed += len(links)
-    return crossed, deliveries
+        delays_ms += sum(near[one][other] for one, other in links)
+        if hops is not None:
+            physical += sum(int(hops[one, other]) for one, other in links)
+    return Crossings(crossed, delays_ms, deliveries, physical)

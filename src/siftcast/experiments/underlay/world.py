@@ -50,6 +50,15 @@ def draw_network(ground: str, rng: np.random.Generator, *, routers: int = 0) -> 
     return TransitStub.underlay_chapter().build(rng)
 
 
+class Matrix:
+    """Hosts of which only the delays between them are known: no routers, no routes."""
+
+    def __init__(self, delays_ms: Floats) -> None:
+        self.delays_ms = delays_ms
+        self.peers = len(delays_ms)
+        self.last_miles_ms = np.zeros(self.peers)
+
+
 class World:
     """Peers 0 … n - 1 at routers, how far they are from each other, and the routes between them."""
 
@@ -67,13 +76,10 @@ class World:
         self.peers = len(self.places)
         self.anonymous = anonymous
         self._aliases = 0
-        tails, heads = network.tails, network.heads
-        weights = np.maximum(network.latencies_ms, 1e-9)
-        graph = csr_array(
-            (np.tile(weights, 2), (np.concatenate((tails, heads)), np.concatenate((heads, tails)))),
-            shape=(network.routers, network.routers),
+        starts, self._rows = np.unique(self.places, return_inverse=True)
+        self._distances, self._before = dijkstra(
+            _graph_of(network), directed=False, indices=starts, return_predecessors=True
         )
-        self._distances, self._before = dijkstra(graph, directed=False, return_predecessors=True)
 
     @classmethod
     def draw(
@@ -94,14 +100,14 @@ class World:
         places = np.concatenate([rng.permutation(candidates) for _ in range(-(-peers // len(candidates)))])[:peers]
         silent = rng.random(network.routers) < anonymous
         world = cls(network, places.tolist(), np.zeros(peers), anonymous=frozenset(np.flatnonzero(silent).tolist()))
-        mean = network.latencies_ms.mean() if last_mile == LINK else world._distances.sum() / _pairs(network.routers)
+        mean = network.latencies_ms.mean() if last_mile == LINK else _mean_distance(network)
         world.last_miles_ms = rng.uniform(*LAST_MILE, peers) * mean
         return world
 
     @cached_property
     def router_ms(self) -> Floats:
         """Delays between the routers of peers."""
-        found: Floats = self._distances[np.ix_(self.places, self.places)]
+        found: Floats = self._distances[np.ix_(self._rows, self.places)]
         return found
 
     @cached_property
@@ -111,23 +117,40 @@ class World:
         np.fill_diagonal(found, 0.0)
         return found
 
-    @cached_property
+    @property
     def hops(self) -> Integers:
         """How many links a message crosses from one peer to another, last miles included."""
-        counts = np.zeros((self.peers, self.network.routers), dtype=np.int64)
-        for peer, place in enumerate(self.places.tolist()):
-            before = self._before[place]
-            for node in np.argsort(self._distances[place], kind="stable").tolist():
-                if node != place:
-                    counts[peer, node] = counts[peer, before[node]] + 1
-        found = counts[:, self.places] + 2
-        np.fill_diagonal(found, 0)
-        return found
+        return self._all_routes[0]
+
+    @property
+    def links_between_all(self) -> frozenset[tuple[int, int]]:
+        """The physical links that the routes between all peers cross."""
+        return self._all_routes[1]
+
+    @cached_property
+    def _all_routes(self) -> tuple[Integers, frozenset[tuple[int, int]]]:
+        """All routes are followed back at once, a link further in each round."""
+        crossed = np.zeros((self.network.routers, self.network.routers), dtype=np.bool_)
+        counts = np.full((self.peers, self.peers), 2, dtype=np.int64)
+        np.fill_diagonal(counts, 0)
+        sources, targets = (each.ravel() for each in np.indices(counts.shape))
+        at = self.places[targets]
+        while True:
+            onward = at != self.places[sources]
+            if not onward.any():
+                break
+            sources, targets, at = sources[onward], targets[onward], at[onward]
+            above = self._before[self._rows[sources], at].astype(np.int64)
+            counts[sources, targets] += 1
+            crossed[at, above] = True
+            at = above
+        ends = np.nonzero(np.triu(crossed | crossed.T))
+        return counts, frozenset(zip(ends[0].tolist(), ends[1].tolist(), strict=True))
 
     def route(self, source: int, target: int) -> Route:
         """The routers on the way, the first and the last included."""
         start, at = int(self.places[source]), int(self.places[target])
-        before = self._before[start]
+        before = self._before[self._rows[source]]
         found = [at]
         while at != start:
             at = int(before[at])
@@ -152,22 +175,14 @@ class World:
         route = self.route(source, target)
         return {(min(pair), max(pair)) for pair in pairwise(route)}
 
-    @cached_property
-    def links_between_all(self) -> frozenset[tuple[int, int]]:
-        """The physical links that the routes between all peers cross."""
-        found: set[tuple[int, int]] = set()
-        for start in np.unique(self.places).tolist():
-            before = self._before[start]
-            seen = {start}
-            for place in self.places.tolist():
-                at = place
-                while at not in seen:
-                    seen.add(at)
-                    above = int(before[at])
-                    found.add((min(at, above), max(at, above)))
-                    at = above
-        return frozenset(found)
+
+def _graph_of(network: Network) -> csr_array:
+    return csr_array(
+        (np.maximum(network.latencies_ms, 1e-9), (network.tails, network.heads)),
+        shape=(network.routers, network.routers),
+    )
 
 
-def _pairs(routers: int) -> int:
-    return routers * (routers - 1)
+def _mean_distance(network: Network) -> float:
+    """The average delay between all routers."""
+    return float(dijkstra(_graph_of(network), directed=False).sum() / (network.routers * (network.routers - 1)))

@@ -17,18 +17,21 @@ from cyclopts import App, CycloptsError
 from rich.text import Text
 
 from siftcast import __version__
+from siftcast.interfaces.cli.audit_command import audit
 from siftcast.interfaces.cli.check_command import check
 from siftcast.interfaces.cli.completion_command import completion_of
 from siftcast.interfaces.cli.demo_command import demo
 from siftcast.interfaces.cli.explain_command import explain
 from siftcast.interfaces.cli.generate_command import generate
 from siftcast.interfaces.cli.ground_command import ground
+from siftcast.interfaces.cli.keys_command import keys_app
 from siftcast.interfaces.cli.match_command import match
 from siftcast.interfaces.cli.members_command import forget, leave, members
 from siftcast.interfaces.cli.network_command import network_app
 from siftcast.interfaces.cli.outcome import DEFECT, FAILED, INTERRUPTED, OK
 from siftcast.interfaces.cli.plan_command import plan_app
 from siftcast.interfaces.cli.publish_command import publish
+from siftcast.interfaces.cli.reload_command import reload
 from siftcast.interfaces.cli.reproduce_command import reproduce
 from siftcast.interfaces.cli.schemes_command import schemes
 from siftcast.interfaces.cli.serve_command import serve
@@ -60,12 +63,13 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for command in (
-    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, members, leave, forget, schemes,
-    ground, simulate, reproduce, slow_line, demo,
+    match, explain, check, generate, serve, publish, subscribe, subscriptions, trace, members, leave, forget, reload,
+    audit, schemes, ground, simulate, reproduce, slow_line, demo,
 ):  # fmt: skip
     app.command(command)
 app.command(network_app)
 app.command(plan_app)
+app.command(keys_app)
 app.command(token_app)
 spark_app = App(
     name="spark",

@@ -23,11 +23,11 @@ def node_at(at: str | None) -> str:
     return node_url() if at is None else at
 
 
-def call_node(url: str, name: str, *, token: str | None, authorities: Path | None) -> Bus:
+def call_node(url: str, name: str, *, token: str | None, authorities: Path | None, keys: Path | None = None) -> Bus:
     """A bus for a command; what no option says, the environment may."""
     from siftcast.runtimes.live.client.bus import connect
     from siftcast.runtimes.live.client.environment import believed_authorities, caller_token
 
     token = caller_token() if token is None else token
     authorities = believed_authorities(url) if authorities is None else authorities
-    return connect(url, token=token, tls=authorities, name=name, timeout_s=WAIT_S)
+    return connect(url, token=token, tls=authorities, name=name, timeout_s=WAIT_S, keys=keys)

@@ -36,6 +36,11 @@ Authorities = Annotated[
     ),
 ]
 
+KeysFolder = Annotated[
+    Path | None,
+    Parameter(help="A folder with a key ring (siftcast keys), for payloads that only members of a group read."),
+]
+
 # -- commands on Spark -------------------------------------------------------------------------------
 
 OutputFormat = Literal["parquet", "json", "csv", "orc"]

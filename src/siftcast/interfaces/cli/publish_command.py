@@ -8,22 +8,24 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
+import msgspec
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from siftcast.files import EventReader, RejectedFile, event_format, open_events, reader_class
 from siftcast.interfaces.cli.caller import call_node, node_at
-from siftcast.interfaces.cli.options import Authorities, Flag, Node, Quiet, TypesFile
+from siftcast.interfaces.cli.options import Authorities, Flag, KeysFolder, Node, Quiet, TypesFile
 from siftcast.interfaces.cli.outcome import OK, REJECTED
 from siftcast.interfaces.cli.terminal import err, out
 from siftcast.interfaces.cli.trace_command import print_reach
 from siftcast.model import DataError, Event, EventError, Schema
 from siftcast.model.event import decode_attributes
+from siftcast.model.showing import shown
 from siftcast.overlays.wire_events import encode_event
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ def publish(
     dry_run: Flag = False,
     rejected_to: Path | None = None,
     durable: Flag = False,
+    payload: str | None = None,
+    seal: Literal["payload"] | None = None,
+    group: str | None = None,
+    keys: KeysFolder = None,
     quiet: Quiet = False,
 ) -> int:
     """Publish events: each reaches exactly the subscribers whose filter it satisfies.
@@ -53,6 +59,8 @@ def publish(
     is printed.
 
     Example: siftcast generate stock-quotes --output quotes && siftcast publish quotes/events.jsonl
+
+    Example: siftcast publish orders.jsonl --payload note --seal payload --group desk --keys feed
 
     Parameters
     ----------
@@ -70,24 +78,33 @@ def publish(
     durable
         Count an event as published only when it is on the node's disk; one with an event_id counts once, however often
         it is published.
+    payload
+        The field that becomes the payload of its event, and is no attribute then: a text as it is, other values as
+        JSON.
+    seal
+        Encrypt and sign the payload. All attributes, the id, the source and the time stay readable on the way, so a
+        row without the field that --payload names is rejected.
+    group
+        The key group whose members can read it.
     """
     from siftcast.runtimes.live.node.node import run
 
     url = node_at(at)
     types = None if schema is None else Schema.load(schema)
+    _check_seal(seal, group, keys, payload)
     if events is not None:
         event_format(events)
-    named = _Named()
+    named, taken_out = _Named(), _Payload(payload, is_sealed=seal is not None)
     with ExitStack() as stack:
         rejected = stack.enter_context(RejectedFile(events or Path("standard-input"), "events", rejected_to))
         source: AsyncIterator[Event] | Iterator[Event]
         if events is not None:
-            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected)
+            source = _from_blocks(stack.enter_context(open_events(events, types, rejected)), rejected, taken_out)
         elif format == "csv":
             reader = reader_class("csv")(_StandardInput(), types, rejected)  # type: ignore[arg-type]
-            source = _from_blocks(reader, rejected)
+            source = _from_blocks(reader, rejected, taken_out)
         else:
-            source = _from_lines(types, rejected)
+            source = _from_lines(types, rejected, taken_out)
         columns = (TextColumn("{task.fields[taken]:,} events published"), TimeElapsedColumn())
         console = err()
         shown = not quiet and console.is_terminal
@@ -95,11 +112,16 @@ def publish(
             task = progress.add_task("", total=None, taken=0)
 
             async def send() -> int:
-                async with call_node(url, "siftcast publish", token=token, authorities=authorities) as bus:
+                name = "siftcast publish"
+                async with call_node(url, name, token=token, authorities=authorities, keys=keys) as bus:
                     if dry_run:
                         return await _try_each(bus, source)
                     return await bus.publish_many(
-                        named.each(source), durable=durable, progress=lambda taken: progress.update(task, taken=taken)
+                        named.each(source),
+                        durable=durable,
+                        seal=seal,
+                        group=group,
+                        progress=lambda taken: progress.update(task, taken=taken),
                     )
 
             taken: int = run(send())
@@ -108,6 +130,16 @@ def publish(
         if rejected.count:
             err().print(Text(f"{rejected.count:,} rows rejected, see {rejected.path}", "yellow"), soft_wrap=True)
         return REJECTED if rejected.count else OK
+
+
+def _check_seal(seal: str | None, group: str | None, keys: Path | None, payload: str | None) -> None:
+    """Raises SealError where payloads could not be sealed as asked, before anything is read or connected."""
+    from siftcast.runtimes.live.client.sealing import sealing_of
+    from siftcast.security import Rings, SealError
+
+    sealing_of(seal, group, keys, Rings())
+    if seal is not None and payload is None:
+        raise SealError("the payload is what is sealed, and all fields would be attributes; add --payload FIELD")
 
 
 def _at(url: str) -> str:
@@ -175,13 +207,13 @@ async def _each(source: AsyncIterator[Event] | Iterator[Event]) -> AsyncIterator
             yield event
 
 
-def _from_blocks(reader: EventReader, rejected: RejectedFile) -> Iterator[Event]:
+def _from_blocks(reader: EventReader, rejected: RejectedFile, payload: _Payload) -> Iterator[Event]:
     """The events of a file; a row with a value that cannot be sent, such as a time of day, is rejected by itself."""
     for block in reader.blocks():
         rows = block.events if isinstance(block.events, list) else block.events.to_pylist()
         for number, row in zip(block.numbers, rows, strict=True):
-            event = _event(row)
             try:
+                event = _event(row, payload)
                 encode_event(event)
             except EventError as error:
                 rejected.add(int(number) + 1, error, repr(row))
@@ -189,12 +221,42 @@ def _from_blocks(reader: EventReader, rejected: RejectedFile) -> Iterator[Event]
                 yield event
 
 
-def _event(row: dict[str, object]) -> Event:
-    id = row.get("event_id")
-    return Event({name: value for name, value in row.items() if value is not None}, "" if id is None else str(id))
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    """The field that becomes the payload of each event, if any does."""
+
+    field: str | None
+    is_sealed: bool
+
+    def of(self, row: dict[str, object]) -> object:
+        """What a row has there; raises EventError for one without the field, if that was to be sealed.
+
+        Its name may be mistyped, and then what was to be secret is an attribute, which everybody reads.
+        """
+        if self.field is None:
+            return None
+        if self.is_sealed and self.field not in row:
+            raise EventError(f"it has no field {shown(self.field)}, so nothing of it would be sealed")
+        return row.get(self.field)
 
 
-async def _from_lines(schema: Schema | None, rejected: RejectedFile) -> AsyncIterator[Event]:
+def _event(row: dict[str, object], payload: _Payload) -> Event:
+    """The event of a row; raises EventError if it has not what is to be its payload, or that has no form as JSON."""
+    id, body = row.get("event_id"), payload.of(row)
+    attributes = {name: value for name, value in row.items() if value is not None and name != payload.field}
+    return Event(attributes, "" if id is None else str(id), payload=_bytes_of(body))
+
+
+def _bytes_of(body: object) -> bytes:
+    if body is None or isinstance(body, str):
+        return (body or "").encode("utf-8", "surrogatepass")
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError) as error:
+        raise EventError(f"the payload has no form as JSON: {error}") from None
+
+
+async def _from_lines(schema: Schema | None, rejected: RejectedFile, payload: _Payload) -> AsyncIterator[Event]:
     """JSON lines of standard input, each as soon as it is there."""
     loop = asyncio.get_running_loop()
     number, rest = 0, b""
@@ -207,7 +269,7 @@ async def _from_lines(schema: Schema | None, rejected: RejectedFile) -> AsyncIte
                 continue
             try:
                 attributes = decode_attributes(line)
-                yield _event(attributes if schema is None else schema.coerce(attributes))
+                yield _event(attributes if schema is None else schema.coerce(attributes), payload)
             except (EventError, DataError) as error:
                 rejected.add(number, error, line)
         if not chunk:

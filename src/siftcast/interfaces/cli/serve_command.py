@@ -46,7 +46,8 @@ def serve(
 ) -> int:
     """Run a node: publishers and subscribers connect to it, and it connects to the other nodes of its network.
 
-    Prints where it listens once it is ready, and stops on Ctrl-C or SIGTERM. Logs go to standard error.
+    Prints where it listens once it is ready, and stops on Ctrl-C or SIGTERM. Logs go to standard error. SIGHUP has it
+    read its configuration again, as siftcast reload does.
 
     Example: siftcast serve --config node.toml
 
@@ -139,13 +140,25 @@ def _alone(keys: Keys, join: list[str] | None, network: str | None) -> Configura
 async def _serve(file: ConfigurationFile, listener: socket.socket | None, until_input_ends: bool) -> bool:
     from siftcast.runtimes.live.node.node import serve as serve_node
 
-    stop = asyncio.Event()
+    stop, reload = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    if file.is_read:
+        has_terminal = _has_terminal()
+        loop.add_signal_handler(signal.SIGHUP, lambda: (stop if has_terminal and not _has_terminal() else reload).set())
     if until_input_ends:
         loop.add_reader(sys.stdin.fileno(), _look_at_input, stop)
-    return await serve_node(file, stop, listener=listener, ready=_say_ready)
+    return await serve_node(file, stop, listener=listener, ready=_say_ready, reload=reload)
+
+
+def _has_terminal() -> bool:
+    """Whether there is a terminal that can end the process by being closed, which says SIGHUP, too."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _leave_kernels() -> None:

@@ -34,6 +34,7 @@ policy_age_ms_max = 31622400000.0
 policy_refusals_max = 1000
 policy_dead_letters_max = 10000
 kept_bytes_max = 1073741824     # what the node keeps in all, for durable subscriptions and for other nodes
+failed_logins_per_minute = 60   # from one address; beyond that all logins from there wait
 
 [slow_consumers]
 policy = "drop"                 # drop, disconnect, spill (needs data)
@@ -72,16 +73,27 @@ ground_ms = 60000.0             # how often they are collected, if ground is mea
 # [[principal]]                 # who may do what (siftcast token new); left out: everyone on this machine, everything
 # name = "desk"
 # token_hash = "sha256:…"
+# expires = 2026-12-31T00:00:00Z  # until when its tokens are good; left out: for ever
+# revoked = false               # true: none of its tokens is good any more
 # publish = "price > 0"         # may publish what matches; left out: nothing
 # subscribe = "symbol = 'IBM'"  # may subscribe within this; left out: nothing
 # see = false                   # may see what others subscribe to, dry runs and traces
-# operate = false               # may have the node leave its network, and others forgotten
+# operate = false               # may have the node leave its network, others forgotten, and this file read again
 # node = false                  # is another node, of this name
+# [[principal.tokens]]          # a further token, to exchange one without a gap
+# hash = "sha256:…"
 # [principal.limits]            # its own in place of those in [limits]: connections_max, subscriptions_max,
 # durable_names_max = 10        # filters_length_max, event_id_length_max, durable_names_max, policy_…
 
 [tracing]
 rows_max = 10000                # so much of what happened to events is remembered for siftcast trace; 0: nothing
+
+# [audit]                       # left out: nobody writes down who did what
+# file = "audit.jsonl"          # a line of JSON for each; siftcast audit shows it
+# bytes_max = 67108864          # a file that is longer becomes audit.jsonl.1
+# files_max = 10                # so many files are kept
+# filters = true                # false: without the text of filters
+# when_full = "refuse"          # what cannot be written down is refused; go-on: it is done all the same
 
 # [recording]                   # left out: nothing is recorded
 # folder = "trace"              # what happened, as Parquet files, written when the node stops

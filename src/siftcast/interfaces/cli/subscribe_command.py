@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +17,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from siftcast.interfaces.cli.caller import call_node, node_at
-from siftcast.interfaces.cli.options import Authorities, Flag, Node
+from siftcast.interfaces.cli.options import Authorities, Flag, KeysFolder, Node
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Filter, Subscription, SubscriptionError
@@ -39,6 +41,8 @@ def subscribe(
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     delay_ms_max: float | None = None,
     bandwidth: float | None = None,
+    keys: KeysFolder = None,
+    allow_plain: Flag = False,
     envelope: Flag = False,
     quiet: Flag = False,
 ) -> int:
@@ -51,6 +55,11 @@ def subscribe(
     Example: siftcast subscribe --filters subs.jsonl
 
     Example: siftcast subscribe "price < 95" --delay-ms-max 50
+
+    Example: siftcast subscribe "price < 95" --keys desk
+
+    With --keys, only events come that were sealed for a group of the key ring, each as {"attributes": {…}, "payload",
+    "sealed_by", "group"}; a payload that is no text is "payload_base64" instead. Others are counted at the end.
 
     Parameters
     ----------
@@ -73,6 +82,8 @@ def subscribe(
         standard error when it changes, with the slowest hop. With --filters, for each that has no bound of its own.
     bandwidth
         How many bytes per second the node may spend on receiving these events and passing them on for others.
+    allow_plain
+        With --keys, print events whose payload is not sealed as well; nothing says who published those.
     envelope
         Print each event's id, source and time beside its attributes, its position in a durable subscription, and where
         there is a bound its age and by how much it came late, in milliseconds.
@@ -81,6 +92,7 @@ def subscribe(
     """
     from siftcast.runtimes.live.client.bounds import Wishes
     from siftcast.runtimes.live.node.node import run
+    from siftcast.security import load_keys
 
     if (filter is None) is (filters is None):
         raise SubscriptionError('give a filter, as in siftcast subscribe "price < 95", or many with --filters FILE')
@@ -93,6 +105,10 @@ def subscribe(
     if filters is not None and bandwidth is not None:
         raise SubscriptionError("--bandwidth is for one filter; with --filters, give it as a field of each in the file")
     start, since = (None, None) if from_ is None else _beginning(from_)
+    if keys is not None:
+        load_keys(keys)
+    elif allow_plain:
+        raise SubscriptionError("--allow-plain is for subscriptions with keys; add --keys FOLDER")
     # Bounds are checked and filters read before anything is connected, so that a mistake is told at once.
     Wishes(delay_ms_max, bandwidth).check()
     wanted = Filter.parse(filter) if filter is not None else None
@@ -102,7 +118,8 @@ def subscribe(
         on_bound = None if quiet else _say_bound
         if wanted is None:
             has_bounds = delay_ms_max is not None or any(each.delay_ms_max is not None for each in many)
-            return bus.subscribe_many(many, delay_ms_max=delay_ms_max, on_bound=on_bound if has_bounds else None)
+            told = on_bound if has_bounds else None
+            return bus.subscribe_many(many, delay_ms_max=delay_ms_max, on_bound=told, allow_plain=allow_plain)
         return bus.subscribe(
             wanted,
             durable,
@@ -111,9 +128,12 @@ def subscribe(
             delay_ms_max=delay_ms_max,
             bandwidth=bandwidth,
             on_bound=on_bound if delay_ms_max is not None or durable is not None else None,
+            allow_plain=allow_plain,
         )
 
-    run(_print_events(open_stream, node_at(at), count, token, authorities, envelope=envelope, quiet=quiet))
+    url = node_at(at)
+    call = partial(call_node, url, "siftcast subscribe", token=token, authorities=authorities, keys=keys)
+    run(_print_events(open_stream, call, url, count, envelope=envelope, quiet=quiet))
     return OK
 
 
@@ -147,10 +167,9 @@ def _beginning(text: str) -> tuple[int | None, datetime | None]:
 
 async def _print_events(
     open_stream: Callable[[Bus], EventStream],
+    call: Callable[[], Bus],
     url: str,
     count: int | None,
-    token: str | None,
-    authorities: Path | None,
     *,
     envelope: bool,
     quiet: bool,
@@ -167,21 +186,22 @@ async def _print_events(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
-        async with (
-            call_node(url, "siftcast subscribe", token=token, authorities=authorities) as bus,
-            open_stream(bus) as stream,
-        ):
+        async with call() as bus, open_stream(bus) as stream:
             if not quiet:
                 err().print(Text(f"subscribed at {url}", "dim"), soft_wrap=True)
             seen = 0
-            while count is None or seen < count:
-                event = await anext(stream)
-                has_bound = stream.bound is not None
-                shown = _shown(event, envelope=envelope, position=stream.is_durable, has_bound=has_bound)
-                sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
-                sys.stdout.flush()
-                event.ack()
-                seen += 1
+            try:
+                while count is None or seen < count:
+                    event = await anext(stream)
+                    has_bound = stream.bound is not None
+                    shown = _shown(event, envelope=envelope, position=stream.is_durable, has_bound=has_bound)
+                    sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+                    sys.stdout.flush()
+                    event.ack()
+                    seen += 1
+            finally:
+                for reason, unopened in sorted(stream.unopened.items()):
+                    err().print(Text(f"{unopened:,} events not opened: {reason}", "yellow"), soft_wrap=True)
     except asyncio.CancelledError:
         if not stopped:
             raise
@@ -189,14 +209,23 @@ async def _print_events(
 
 def _shown(event: ReceivedEvent, *, envelope: bool, position: bool, has_bound: bool) -> Mapping[str, object]:
     """What is printed of an event."""
-    if not envelope and not event.matched:
+    if not envelope and not event.matched and event.sealed_by is None:
         return event.attributes
     facts_of_it: dict[str, object] = {"matched": event.matched} if event.matched else {}
     if envelope:
         facts_of_it |= {"id": event.id, "source": event.source, "time": event.time}
     facts_of_it["attributes"] = event.attributes
+    if event.sealed_by is not None:
+        facts_of_it |= {**_shown_payload(event.payload), "sealed_by": event.sealed_by, "group": event.group}
     if envelope and position:
         facts_of_it["position"] = event.position
     if envelope and has_bound:
         facts_of_it |= {"age_ms": event.age_ms, "late_ms": event.late_ms}
     return facts_of_it
+
+
+def _shown_payload(payload: bytes) -> Mapping[str, object]:
+    try:
+        return {"payload": payload.decode()}
+    except UnicodeDecodeError:
+        return {"payload_base64": b64encode(payload).decode()}

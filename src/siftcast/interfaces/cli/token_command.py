@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.text import Text
 
 from siftcast.interfaces.cli.options import Flag
 from siftcast.interfaces.cli.outcome import OK
 from siftcast.interfaces.cli.terminal import err
 from siftcast.model import DataError, Filter
+
+_PLACE = "For the configuration of nodes:"
+_UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 token_app = App(name="token", help="Make tokens, which say who may do what at a node.")
 
@@ -27,6 +32,9 @@ def new(
     see: Flag = False,
     operate: Flag = False,
     node: Flag = False,
+    expires: datetime | None = None,
+    for_: Annotated[str | None, Parameter(name="--for")] = None,
+    another: Flag = False,
 ) -> int:
     """Print a new token, and the table to put into the configuration of every node that shall know it.
 
@@ -47,9 +55,15 @@ def new(
     see
         They may see what others subscribe to, dry runs and traces.
     operate
-        They may have a node leave its network, and have others forgotten.
+        They may have a node leave its network, have others forgotten, and its configuration read again.
     node
         It is for another node of the network, of this name.
+    expires
+        Until when it is good, as in 2026-12-31T00:00:00Z; UTC, where no zone is given.
+    for
+        How long it is good, as in 30d, 12h or 45m, in place of --expires.
+    another
+        It is a further token of a principal that has one already: both are good, until the older one is taken away.
     """
     from siftcast.runtimes.live.node.rights import hash_token, new_token
 
@@ -60,8 +74,16 @@ def new(
         raise DataError(f"a node has no rights of clients; leave out {rights}")
     if delay_ms_min is not None and not 1 <= delay_ms_min < 1e15:
         raise DataError(f"--delay-ms-min is a number of milliseconds from 1 on, not {delay_ms_min:g}")
+    end = _end_of(expires, for_)
     token = new_token()
-    lines = ["[[principal]]", f'name = "{name}"', f'token_hash = "{hash_token(token)}"']
+    if another:
+        if any((publish, subscribe, delay_ms_min, see, operate, node)):
+            raise DataError(f"the rights are those that '{name}' has; leave all but --expires and --for out")
+        lines = ["[[principal.tokens]]", f'hash = "{hash_token(token)}"']
+    else:
+        lines = ["[[principal]]", f'name = "{name}"', f'token_hash = "{hash_token(token)}"']
+    if end is not None:
+        lines.append(f"expires = {end}")
     for key, text in (("publish", publish), ("subscribe", subscribe)):
         if text is not None:
             lines.append(f"{key} = {_quoted(str(Filter.parse(text)))}")
@@ -71,9 +93,28 @@ def new(
     err().print(Text("The token, which is shown once (commands read it from SIFTCAST_TOKEN):", "dim"), soft_wrap=True)
     sys.stdout.write(f"{token}\n\n")
     sys.stdout.flush()
-    err().print(Text("For the configuration of nodes:", "dim"), soft_wrap=True)
+    place = f"For the configuration of nodes, right behind the table of '{name}':" if another else _PLACE
+    err().print(Text(place, "dim"), soft_wrap=True)
     sys.stdout.write("\n".join(lines) + "\n")
     return OK
+
+
+def _end_of(expires: datetime | None, for_: str | None) -> str | None:
+    """Until when a token is good, as TOML has times; raises DataError for a time that is no end."""
+    if expires is not None and for_ is not None:
+        raise DataError("--expires and --for say the same; leave one of them out")
+    now = datetime.now(UTC)
+    if for_ is not None:
+        found = re.fullmatch(r"(\d{1,6})([dhms])", for_)
+        if found is None:
+            raise DataError(f"--for is a number of days, hours, minutes or seconds, as in 30d, not '{for_}'")
+        expires = now + timedelta(seconds=int(found[1]) * _UNITS_S[found[2]])
+    if expires is None:
+        return None
+    end = (expires if expires.tzinfo is not None else expires.replace(tzinfo=UTC)).astimezone(UTC)
+    if end <= now:
+        raise DataError(f"--expires {expires.isoformat()} is over already")
+    return end.replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
 def _quoted(text: str) -> str:

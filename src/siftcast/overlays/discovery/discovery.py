@@ -8,9 +8,9 @@
                  └─ FailureDetector   lost, strangers ───────────▶ links forget
 
 A peer enters through a contact, which finds its place; then it walks, and its targets find a place for it as well. At
-the end of a walk it asks one of the farther peers to be its *distant* neighbour: without such links, 28 % of all pairs
-are cut off from each other where peers have log₂ N neighbours. Every `walk_ms` it measures its neighbours, and now and
-then it walks again, so that the overlay follows a network that changes.
+the end of a walk it asks one of the farther peers to be its *distant* neighbour, because peers that have few and near
+neighbours fall apart into groups. Every `walk_ms` it measures its neighbours, and now and then it walks again, so that
+the overlay follows a network that changes.
 
 It has the face of `membership.Membership`, so that a host takes either. Whoever is without near neighbours asks for a
 place again, urgently. Coordinates (Vivaldi) are learned from what is measured anyway.

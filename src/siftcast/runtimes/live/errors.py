@@ -57,6 +57,18 @@ class Unauthorised(LiveError):
     code = "unauthorised"
 
 
+class TokenExpired(Unauthorised):
+    """The token that was shown, or that a connection was made with, has expired."""
+
+    code = "token-expired"
+
+
+class TooManyFailedLogins(LiveError):
+    """Too many logins from one address failed, or too many in all: none is looked at for a while, right or wrong."""
+
+    code = "too-many-failed-logins"
+
+
 class Forbidden(LiveError):
     """The node knows who asks, and its configuration does not allow this to them."""
 
@@ -102,7 +114,7 @@ class NetworkMismatch(LiveError):
 LEFT = "left the network"
 """What a node says to its clients, and its process on standard output, when it has left for good."""
 
-FINAL_CODES = frozenset({VersionError.code, Unauthorised.code, UntrustedNode.code})
+FINAL_CODES = frozenset({VersionError.code, Unauthorised.code, TokenExpired.code, UntrustedNode.code})
 """Failures of a connection that calling again would not change."""
 
 FINAL_GREETINGS = FINAL_CODES | {Refused.code}
@@ -111,9 +123,9 @@ FINAL_GREETINGS = FINAL_CODES | {Refused.code}
 _BY_CODE: dict[str, type[SiftcastError]] = {
     kind.code: kind
     for kind in (
-        LiveError, FrameError, DamagedFrame, VersionError, ConnectionLost, Refused, Unauthorised, Forbidden,
-        UntrustedNode, SlowConsumer, DurabilityUnavailable, Superseded, StoreError, NetworkMismatch, EventError,
-        FilterError, SubscriptionError,
+        LiveError, FrameError, DamagedFrame, VersionError, ConnectionLost, Refused, Unauthorised, TokenExpired,
+        TooManyFailedLogins, Forbidden, UntrustedNode, SlowConsumer, DurabilityUnavailable, Superseded, StoreError,
+        NetworkMismatch, EventError, FilterError, SubscriptionError,
     )
 }  # fmt: skip
 

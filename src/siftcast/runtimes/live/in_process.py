@@ -25,7 +25,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from siftcast.runtimes.live.client.bus import Bus, check_caller, in_handler
+from siftcast.runtimes.live.client.bus import Bus, in_handler
+from siftcast.runtimes.live.client.calling import check_caller
 from siftcast.runtimes.live.errors import ConnectionLost, LiveError
 from siftcast.runtimes.live.logs import make_log
 from siftcast.runtimes.live.node.configuration import parse_configuration

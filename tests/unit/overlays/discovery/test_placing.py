@@ -54,6 +54,7 @@ def test_a_router_without_a_name_is_the_same_if_all_before_it_is():
     peer = Peer({1: (5.0, ("a", None, "c"))})
     assert peer.place(("a", None, "c", "d"), 20.0)[:2] == ("handed on", 1)
     assert not routes.is_before(("a", None), ("b", None, "c"))
+    assert not routes.is_before(("a", None), ("a", None, "c"))  # whose end has no name may be at any such router
 
 
 def test_a_newcomer_that_does_not_answer_is_dropped():

@@ -46,10 +46,11 @@ _STRANGER = Knowledge()
 class ClusterTables:
     """All clusters."""
 
-    __slots__ = ("_degree_max", "_distances", "_filtering", "_owned", "_told", "_trees", "accounts")
+    __slots__ = ("_degree_max", "_distances", "_filtering", "_owned", "_shortest_ways", "_told", "_trees", "accounts")
 
-    def __init__(self, distances: Distances, degree_max: int, *, filtering: bool) -> None:
+    def __init__(self, distances: Distances, degree_max: int, *, filtering: bool, shortest_ways: bool = False) -> None:
         self._distances = distances
+        self._shortest_ways = shortest_ways
         self._degree_max = degree_max
         self._filtering = filtering
         self.accounts: dict[str, Account] = {}
@@ -90,18 +91,21 @@ class ClusterTables:
         if not members:
             return self._trees.pop(cluster, None) is not None
         if tree is None:
-            self._trees[cluster] = grow(members, self._distances, self._degree_max)
+            self._trees[cluster] = self._grow(members)
             return False
         tree = tree if anew else self._pruned(tree, members)
         relays = len(tree.parents.keys() - members)
         if relays and (anew or relays > _RELAYS_MAX * len(tree)):
             root = tree.root if tree.root in members else None
-            self._trees[cluster] = grow(members, self._distances, self._degree_max, root)
+            self._trees[cluster] = self._grow(members, root)
             return True
         for node in sorted(members - tree.parents.keys()):
-            tree = tree.with_leaf(node, self._distances, self._degree_max)
+            tree = tree.with_leaf(node, self._distances, self._degree_max, shortest_ways=self._shortest_ways)
         self._trees[cluster] = tree
         return False
+
+    def _grow(self, members: set[NodeId], root: NodeId | None = None) -> RootedTree:
+        return grow(members, self._distances, self._degree_max, root, shortest_ways=self._shortest_ways)
 
     def _pruned(self, tree: RootedTree, members: set[NodeId]) -> RootedTree:
         for node in reversed(tree.downwards):

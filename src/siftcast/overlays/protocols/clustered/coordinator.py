@@ -58,7 +58,9 @@ class Coordinator:
     def __init__(self, layout: ClusterLayout, *, filtering: bool) -> None:
         self._assignment = layout.assignment
         self._rendezvous = layout.rendezvous
-        self._tables = ClusterTables(layout.distances, layout.degree_max, filtering=filtering)
+        self._tables = ClusterTables(
+            layout.distances, layout.degree_max, filtering=filtering, shortest_ways=layout.shortest_ways
+        )
         self._pending: list[Request] = []
         self._awaited: set[NodeId] = set()
         self._lost: set[NodeId] = set()

@@ -15,7 +15,6 @@ parents.py      whom it gets events from: each point from one peer, or from all 
 place.py        what all places of a node do, and the one that publishes
 peer.py         a place that subscribes, for one class of bounds
 news.py         what a node has heard of publishers and peers
-recent.py       the events of the last seconds
 node.py         the node
 """
 

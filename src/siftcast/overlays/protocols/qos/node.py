@@ -10,7 +10,7 @@ Whatever changes, each place compares once, at the end of the turn, what it want
 
 An event is passed on where it has not been yet, wherever it comes from: a place that gets it a second time knows its
 id. A node that publishes without having said what advertises everything, and keeps its first events for those who will
-connect (`recent.py`).
+connect (`overlays/recent.py`).
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ from siftcast.overlays.protocols.qos.parent_link import Surroundings
 from siftcast.overlays.protocols.qos.peer import SubscribingPlace
 from siftcast.overlays.protocols.qos.place import PublishingPlace
 from siftcast.overlays.protocols.qos.rates import Rates
-from siftcast.overlays.protocols.qos.recent import Kept, Recent
 from siftcast.overlays.protocols.qos.regions import EVERYTHING, NOTHING, coarse
 from siftcast.overlays.protocols.qos.soundness import is_sound
+from siftcast.overlays.recent import Kept, Recent
 from siftcast.overlays.tables import TableFactory
 from siftcast.space.dz import DzSet, DzSpace
 
@@ -100,7 +100,7 @@ class Qos(Protocol):
         self._random = Random(node)
         self._view = RandomView(node, RandomViewOptions(exchange_ms=settings.round_ms), self._random)
         self._gazette = Gazette(node, settings, self._random)
-        self._recent = Recent(settings.linger_ms)
+        self._recent = Recent[DzSet](settings.linger_ms)
         self._rates = Rates(len(space.axes), space.length, settings.round_ms)
         self._publishing = PublishingPlace(node, settings, self)
         self._places: dict[int, SubscribingPlace] = {}
@@ -128,7 +128,8 @@ class Qos(Protocol):
 
     def replay(self, place: int, child: PeerId, region: DzSet) -> None:
         """Gives a child that has come what there was of its region not long ago."""
-        for kept in tuple(self._recent.at(place, region, self._now)):
+        near = [kept for kept in self._recent.at(place, self._now) if region.covers(kept.note)]
+        for kept in near:
             self._pass_on(kept, child)
 
     def next_number(self) -> int:
@@ -480,14 +481,14 @@ class Qos(Protocol):
         for number in forward.to:
             self._take(number, kept)
 
-    def _keep(self, event: Event, point: DzSet, elapsed_ms: float) -> Kept:
+    def _keep(self, event: Event, point: DzSet, elapsed_ms: float) -> Kept[DzSet]:
         """Remembers an event, and counts it if it is new."""
         kept = self._recent.put(event, point, elapsed_ms, self._now)
         if not kept.places:
             self._rates.count(event, point.items[0])
         return kept
 
-    def _take(self, number: int, kept: Kept) -> None:
+    def _take(self, number: int, kept: Kept[DzSet]) -> None:
         """Hands an event to a place, unless it has had it."""
         place = self._places.get(number)
         if place is None or number in kept.places:
@@ -498,10 +499,10 @@ class Qos(Protocol):
             kept.handed.update(found)
             self._effects.append(Deliver(kept.event, found))
         for peer, child in place.children.links.items():
-            if child.region.covers(kept.point):
+            if child.region.covers(kept.note):
                 self._pass_on(kept, peer)
 
-    def _pass_on(self, kept: Kept, child: PeerId) -> None:
+    def _pass_on(self, kept: Kept[DzSet], child: PeerId) -> None:
         node, number = child
         if node == self._node:
             self._take(number, kept)
@@ -513,7 +514,7 @@ class Qos(Protocol):
         for (node, id), numbers in self._outgoing.items():
             kept = self._recent.get(id)
             to = tuple(dict.fromkeys(numbers))
-            forward = Forward(to, kept.event, kept.point, self._now - kept.born_ms)
+            forward = Forward(to, kept.event, kept.note, self._now - kept.born_ms)
             self._effects.append(SendMessage(forward, (node,)))
         self._outgoing.clear()
 

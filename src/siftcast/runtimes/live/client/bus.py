@@ -32,19 +32,22 @@ from siftcast.model import EventError, Filter, SubscriptionError
 from siftcast.model.errors import SiftcastError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
-from siftcast.model.values import is_text
 from siftcast.overlays.durability.contract import QueuePolicy
 from siftcast.runtimes.live.client.bounds import BoundHandler, Change, Wishes
-from siftcast.runtimes.live.client.durable_inbox import DeadLetter, DurableInbox
+from siftcast.runtimes.live.client.calling import check_caller, parse_url
+from siftcast.runtimes.live.client.durable_inbox import DeadLetter, DurableInbox, check_durable
 from siftcast.runtimes.live.client.environment import believed_authorities, caller_token, node_url
 from siftcast.runtimes.live.client.link import ClientLink
 from siftcast.runtimes.live.client.many import ManyFilters, ManySource, SharedInbox, named_filters
+from siftcast.runtimes.live.client.opening import Trusted
 from siftcast.runtimes.live.client.publishing import WINDOW, AnyEvent, Publisher
-from siftcast.runtimes.live.client.received import EventStream, Inbox, ReceivedEvent
+from siftcast.runtimes.live.client.received import EventStream, Inbox, ReceivedEvent, check_buffer
+from siftcast.runtimes.live.client.sealing import SealWord, sealing_of
+from siftcast.runtimes.live.client.token_notice import TokenNotice
 from siftcast.runtimes.live.errors import FINAL_CODES, FINAL_GREETINGS, ConnectionLost, LiveError
 from siftcast.runtimes.live.event_trace import EventTrace, follow
 from siftcast.runtimes.live.reach import Reach, reach_of
-from siftcast.runtimes.live.wire.addresses import DEFAULT_PORT, is_loopback
+from siftcast.runtimes.live.wire.addresses import is_loopback
 from siftcast.runtimes.live.wire.frames import (
     OLDEST,
     VERSION,
@@ -61,6 +64,7 @@ from siftcast.runtimes.live.wire.frames import (
     Unsubscribe,
 )
 from siftcast.runtimes.live.wire.tls import Dial, Trust, client_context, dial_tcp
+from siftcast.security import AnyKeys, KeyRing, Opener, Rings, load_keys
 
 EventHandler = Callable[[ReceivedEvent], Awaitable[None] | None]
 BUFFER = 1_000
@@ -74,12 +78,14 @@ def connect(
     tls: Trust | None = None,
     name: str = "",
     timeout_s: float = 10.0,
+    keys: AnyKeys | None = None,
 ) -> Bus:
     """A bus at `siftcast://host:port`, to be entered with `async with`; `name` is what the node's log calls it.
 
     With `siftcasts://` or `tls` the connection is encrypted: `tls` is a file with the authorities to believe, an
     SSLContext, or True for the machine's own authorities. `token` says who connects. Without a url the environment says
     where and who (`environment`): SIFTCAST_URL, SIFTCAST_TOKEN and SIFTCAST_AUTHORITIES; or else it is this machine.
+    `keys`, a key ring or its folder, are those of all that the bus seals and of all its subscriptions.
     """
     if url is None:
         url = node_url()
@@ -95,32 +101,8 @@ def connect(
     if token and tls is False and not is_loopback(host):
         raise LiveError(f"the token would travel readable to {host}; write siftcasts://{host}:{port}")
     context = None if tls is False else client_context(tls)
-    return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s)
-
-
-def check_caller(token: object, name: object, timeout_s: object) -> None:
-    """Raises LiveError for what cannot say who calls, or how long to wait."""
-    if not (token is None or is_text(token)) or not is_text(name):
-        wrong = ("a token", token) if token is not None and not is_text(token) else ("the name of a client", name)
-        raise LiveError(f"{wrong[0]} is a text of Unicode characters, not {shown(wrong[1])}")
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s < 1e9:
-        raise LiveError(f"timeout_s is a positive number of seconds, not {shown(timeout_s)}")
-
-
-def parse_url(url: str) -> tuple[str, int]:
-    """Host and port of an address; raises LiveError."""
-    if not is_text(url):
-        raise LiveError(f"an address is a text such as siftcast://localhost:{DEFAULT_PORT}, not {shown(url)}")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise LiveError(f"{shown(url)} is no address: {error}") from None
-    if parts.scheme not in ("siftcast", "siftcasts") or not parts.hostname or parts.path not in ("", "/"):
-        raise LiveError(
-            f"{shown(url)} is no address; write siftcast://host:port, as in siftcast://localhost:{DEFAULT_PORT}"
-        )
-    return parts.hostname, DEFAULT_PORT if port is None else port
+    ring = None if keys is None else load_keys(keys)
+    return Bus(dial_tcp(host, port, context), url, token=token, name=name, timeout_s=timeout_s, keys=ring)
 
 
 in_handler: ContextVar[bool] = ContextVar("in_handler", default=False)
@@ -144,19 +126,22 @@ async def _run(handler: EventHandler, event: ReceivedEvent) -> None:
 class Bus:
     """A connection to a node, as publishers and subscribers see it."""
 
-    def __init__(self, dial: Dial, where: str, *, token: str | None, name: str, timeout_s: float) -> None:
+    def __init__(
+        self, dial: Dial, where: str, *, token: str | None, name: str, timeout_s: float, keys: KeyRing | None = None
+    ) -> None:
         self.dropped = 0
         """Deliveries that the node dropped because this client did not keep up."""
         self._dial = dial
         self._where = where
         self._hello = Hello(VERSION, "client", name, token or "", oldest=OLDEST["client"])
         self._timeout_s = timeout_s
+        self._rings = Rings(keys)
         ids = secrets.token_hex(6)
         self._publisher = Publisher(name, ids, self._present)
         self._count = 0
         self._inboxes: dict[int, Inbox] = {}
         self._standing: dict[int, asyncio.Future[Any]] = {}
-        self._handlers: list[tuple[Filter, str | None, Wishes, EventHandler]] = []
+        self._handlers: list[tuple[Filter, str | None, Wishes, Trusted, EventHandler]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._handled_inboxes: list[Inbox] = []
         self._handling = self._handled = 0  # events that handlers are at, and have dealt with
@@ -167,6 +152,7 @@ class Bus:
         self._trouble = ""
         self._is_closing = False
         self._random = Random(ids)
+        self._notice = TokenNotice(where)
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -196,6 +182,7 @@ class Bus:
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        self._notice.stop()
         for inbox in tuple(self._inboxes.values()):
             inbox.end()
         self._inboxes.clear()
@@ -204,6 +191,11 @@ class Bus:
             self._link = None
         self._tasks.clear()
         return next((each for each in outcomes[1:] if isinstance(each, Exception)), None)
+
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._notice.expires
 
     async def wait(self) -> None:
         """Waits while handlers work (`on`); raises what one of them raises."""
@@ -215,24 +207,45 @@ class Bus:
 
     # -- publishing ----------------------------------------------------------------------------------
 
-    async def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
+    async def publish(
+        self,
+        event: AnyEvent,
+        *,
+        durable: bool = False,
+        seal: SealWord | None = None,
+        group: str | None = None,
+        keys: AnyKeys | None = None,
+    ) -> str:
         """Publishes an event and waits until the node has taken it; returns the event's id.
 
         With `durable`, until it is on the node's disk; should the connection break meanwhile, it is published again
         under the same id, and counts once.
+
+        With `seal="payload"`, only members of the key group `group` read the payload. Attributes, id, source and time
+        stay readable for everybody on the way. What cannot be sealed is not published.
         """
-        return await self._publisher.publish(event, durable=durable)
+        sealing = sealing_of(seal, group, keys, self._rings)
+        return await self._publisher.publish(event, durable=durable, sealing=sealing)
 
     async def publish_many(
         self,
         events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
         *,
         durable: bool = False,
+        seal: SealWord | None = None,
+        group: str | None = None,
+        keys: AnyKeys | None = None,
         window: int = WINDOW,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised."""
-        return await self._publisher.publish_many(events, durable=durable, window=window, progress=progress)
+        """Publishes events with up to `window` of them under way; returns how many. The first failure is raised.
+
+        Sealed events of a list or generator are signed a hundred at a time, those that come one by one each by itself.
+        """
+        sealing = sealing_of(seal, group, keys, self._rings)
+        return await self._publisher.publish_many(
+            events, durable=durable, sealing=sealing, window=window, progress=progress
+        )
 
     # -- subscribing ---------------------------------------------------------------------------------
 
@@ -247,6 +260,8 @@ class Bus:
         delay_ms_max: float | None = None,
         bandwidth: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
         buffer: int = BUFFER,
     ) -> EventStream:
         """A stream of the events that match from now on; raises FilterError at once if the filter is none.
@@ -258,20 +273,32 @@ class Bus:
         and `on_bound` is called when that changes. What it raises ends the stream, and whoever reads it gets it.
         `bandwidth` is what the node may spend on receiving them and passing them on for others, in bytes per second.
         Schemes that know neither report bounds and do no more.
+
+        With `keys`, or those of the bus, only sealed events come that open with them, and plain ones if `allow_plain`;
+        `stream.unopened` counts the others.
         """
-        _check_buffer(buffer)
+        check_buffer(buffer)
+        opening = Trusted(keys, allow_plain).opening(self._rings, is_durable=durable is not None)
         wanted = as_filter(filter)
         wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
         self._count += 1
         if durable is not None:
-            _check_durable(durable, start, since, policy)
+            check_durable(durable, start, since, policy)
             inbox: Inbox = DurableInbox(
-                self._count, wanted, durable, buffer, start=start, since=since, policy=policy, wishes=wishes
+                self._count,
+                wanted,
+                durable,
+                buffer,
+                start=start,
+                since=since,
+                policy=policy,
+                wishes=wishes,
+                opening=opening,
             )
         elif start is not None or since is not None or policy is not None:
             raise SubscriptionError("start, since and policy are for durable subscriptions; name one as durable")
         else:
-            inbox = Inbox(self._count, wanted, None, buffer, wishes)
+            inbox = Inbox(self._count, wanted, None, buffer, wishes, opening)
         self._inboxes[inbox.number] = inbox
         self._ask_for(inbox)
         return EventStream(self, inbox)
@@ -282,6 +309,8 @@ class Bus:
         *,
         delay_ms_max: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
         buffer: int = BUFFER,
     ) -> EventStream:
         """One stream for many filters: each event that satisfies any of them comes once, and `matched` names which.
@@ -290,11 +319,12 @@ class Bus:
         with one of them is told with its number and name. `delay_ms_max` goes for each of them that is no subscription
         with a bound of its own; only subscriptions have bandwidths.
         """
-        _check_buffer(buffer)
+        check_buffer(buffer)
         named = named_filters(filters, Wishes(delay_ms_max, None, on_bound).check(may_be_kept=True))
         if on_bound is not None and all(wishes.delay_ms_max is None for _, _, wishes in named):
             raise SubscriptionError("on_bound tells of bounds on delay; give one as delay_ms_max")
-        shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer)
+        opening = Trusted(keys, allow_plain).opening(self._rings)
+        shared = SharedInbox(self, named, range(self._count + 1, self._count + 1 + len(named)), buffer, opening)
         self._count += len(named)
         for member in shared.members:
             self._inboxes[member.number] = member
@@ -309,6 +339,8 @@ class Bus:
         delay_ms_max: float | None = None,
         bandwidth: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
     ) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches. What it raises ends the bus (see `wait`).
 
@@ -317,22 +349,26 @@ class Bus:
         """
         parsed = as_filter(filter)
         if durable is not None:
-            _check_durable(durable)
+            check_durable(durable)
         wishes = Wishes(delay_ms_max, bandwidth, on_bound).check(may_be_kept=durable is not None)
+        trust = Trusted(keys, allow_plain)
+        trust.opening(self._rings)  # what makes no sense raises here
 
         def register(handler: EventHandler) -> EventHandler:
             if not callable(handler):
                 raise SubscriptionError(f"a handler is a function of an event, not {shown(handler)}")
             if self._keeper is None:
-                self._handlers.append((parsed, durable, wishes, handler))
+                self._handlers.append((parsed, durable, wishes, trust, handler))
             else:
-                self._start(parsed, durable, wishes, handler)
+                self._start(parsed, durable, wishes, trust, handler)
             return handler
 
         return register
 
-    def _start(self, filter: Filter, durable: str | None, wishes: Wishes, handler: EventHandler) -> None:
-        stream = self.subscribe(filter, durable, **wishes._asdict())
+    def _start(
+        self, filter: Filter, durable: str | None, wishes: Wishes, trust: Trusted, handler: EventHandler
+    ) -> None:
+        stream = self.subscribe(filter, durable, **wishes._asdict(), **trust._asdict())
         self._handled_inboxes.append(self._inboxes[self._count])
         self._tasks.append(asyncio.create_task(self._handle_each(stream, handler)))
 
@@ -417,20 +453,22 @@ class Bus:
 
     async def end_durable(self, name: str) -> None:
         """Ends a durable subscription of the node, with all it holds; raises SubscriptionError if there is none."""
-        _check_durable(name)
+        check_durable(name)
         link = await self._present()
         await link.request(lambda number: EndDurable(number, name))
 
-    async def dead_letters(self, name: str) -> list[DeadLetter]:
-        """What a durable subscription refused too often, the oldest first."""
-        _check_durable(name)
+    async def dead_letters(self, name: str, *, keys: AnyKeys | None = None) -> list[DeadLetter]:
+        """What a durable subscription refused too often, the oldest first, opened with `keys` or those of the bus."""
+        check_durable(name)
+        ring = self._rings.of(keys)
+        opener = None if ring is None else Opener(ring)
         letters: list[DeadLetter] = []
         more = True
         while more:
             after = letters[-1].position if letters else 0
             link = await self._present()
             answer: DeadLetters = await link.request(partial(ReadDeadLetters, name=name, after=after))
-            letters += map(DeadLetter.of, answer.letters)
+            letters += [DeadLetter.of(letter, opener) for letter in answer.letters]
             more = answer.more
         return letters
 
@@ -443,8 +481,11 @@ class Bus:
         return answer.facts
 
     async def dry_run(self, event: AnyEvent) -> Reach:
-        """Which subscriptions at all nodes an event would reach, and why not others; nothing is published."""
-        encoded = self._publisher.encode(event, durable=False)[1]
+        """Which subscriptions at all nodes an event would reach, and why not others; nothing is published.
+
+        The payload stays here: nobody matches it, and it may be one that is to be sealed.
+        """
+        encoded = self._publisher.encode_bare(event)
         facts = await self._inquire("reach", encoded)
         return reach_of(facts["answers"], facts["silent"])
 
@@ -494,7 +535,7 @@ class Bus:
         wait_s = _WAIT_MIN_S
         while True:
             try:
-                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped)
+                link = await ClientLink.open(self._dial, self._hello, self._inboxes, self._note_dropped, self._notice)
             except SiftcastError as error:
                 self._trouble = str(error)
                 if error.code in FINAL_GREETINGS:
@@ -536,26 +577,6 @@ class Bus:
 def _reason(error: Exception) -> str:
     """What a handler raised, as text that can be sent."""
     return f"{type(error).__name__}: {error}".encode("utf-8", "replace").decode()
-
-
-def _check_durable(name: object, start: object = None, since: object = None, policy: QueuePolicy | None = None) -> None:
-    """Raises SubscriptionError for what no durable subscription can be called, begin at, or keep."""
-    if type(name) is not str or not is_text(name) or not 1 <= len(name) <= 127:
-        rule = "use up to 127 letters, digits, and the signs _ . -"
-        raise SubscriptionError(f"{shown(name)} cannot name a durable subscription; {rule}")
-    if start is not None and (type(start) is not int or not 0 <= start < 2**63):
-        raise SubscriptionError(f"start is a position, a whole number, not {shown(start)}")
-    if since is not None and not isinstance(since, datetime):
-        raise SubscriptionError(f"since is a datetime, not {shown(since)}")
-    if not (policy is None or isinstance(policy, QueuePolicy)):
-        raise SubscriptionError(f"policy is a QueuePolicy, not {shown(policy)}")
-
-
-def _check_buffer(buffer: object) -> None:
-    if type(buffer) is not int or buffer < 1:
-        raise SubscriptionError(
-            f"a stream needs room for at least one event; buffer is a whole number, not {shown(buffer)}"
-        )
 
 
 def _ignore(future: asyncio.Future[Any]) -> None:

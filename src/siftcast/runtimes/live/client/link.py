@@ -15,6 +15,7 @@ from typing import Any
 from siftcast.model.errors import EventError, SiftcastError
 from siftcast.runtimes.live.client.bounds import Wishes, bound_of
 from siftcast.runtimes.live.client.received import Inbox
+from siftcast.runtimes.live.client.token_notice import TokenNotice
 from siftcast.runtimes.live.errors import (
     ConnectionLost,
     DamagedFrame,
@@ -110,12 +111,15 @@ class Window:
 class ClientLink:
     """A client's end of a connection that stands."""
 
-    def __init__(self, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None]) -> None:
+    def __init__(
+        self, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None], notice: TokenNotice | None = None
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.name = ""
         self._loop = loop
         self._inboxes = inboxes
         self._on_dropped = on_dropped
+        self._notice = notice
         self._pending: dict[int, asyncio.Future[Any] | Window] = {}
         self._acknowledged: dict[int, list[int]] = {}
         self._count = 0
@@ -135,10 +139,15 @@ class ClientLink:
 
     @classmethod
     async def open(
-        cls, dial: Dial, hello: Hello, inboxes: Mapping[int, Inbox], on_dropped: Callable[[int], None]
+        cls,
+        dial: Dial,
+        hello: Hello,
+        inboxes: Mapping[int, Inbox],
+        on_dropped: Callable[[int], None],
+        notice: TokenNotice | None = None,
     ) -> ClientLink:
-        """Connects and introduces the client; raises SiftcastError."""
-        link = cls(inboxes, on_dropped)
+        """Connects and introduces the client; raises SiftcastError. `notice` hears how long its token is good."""
+        link = cls(inboxes, on_dropped, notice)
         link.connection.send(hello)
         try:
             await dial(lambda: link.connection)
@@ -271,6 +280,8 @@ class ClientLink:
                     raise VersionError(f"the node speaks version {version}, this client {spoken('client')}")
                 self.name = frame.name
                 self.connection.version = version
+                if self._notice is not None:
+                    self._notice.heard(frame.expires_in_ms)
                 if not self._welcome.done():
                     self._welcome.set_result(frame)
             case Failure(0, code, message):

@@ -22,6 +22,7 @@ from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
 from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Wishes, lateness_ms
+from siftcast.runtimes.live.client.opening import Opening
 from siftcast.runtimes.live.client.received import AnswerLine, Inbox, TimedEvent
 from siftcast.runtimes.live.errors import FINAL_CODES, failure_error
 
@@ -58,8 +59,10 @@ class SharedInbox(Inbox):
 
     __slots__ = ("_bus", "_encoded", "_last", "_names", "_places", "members")
 
-    def __init__(self, bus: Members, named: Sequence[Named], numbers: range, buffer: int) -> None:
-        super().__init__(0, _EVERYTHING, None, buffer)
+    def __init__(
+        self, bus: Members, named: Sequence[Named], numbers: range, buffer: int, opening: Opening | None = None
+    ) -> None:
+        super().__init__(0, _EVERYTHING, None, buffer, opening=opening)
         self._bus = bus
         self._encoded: bytes | None = None
         self._last: MatchedEvent | None = None
@@ -81,15 +84,18 @@ class SharedInbox(Inbox):
     def take_for(self, member: MemberInbox, encoded: bytes, age_ms: float | None) -> None:
         """An event came for one of the filters. One that came for several is the same bytes, one call after another."""
         bound_ms = member.wishes.delay_ms_max
-        if encoded is self._encoded and self._last is not None:
-            self._names.append(member.name)
-            self._names.sort(key=self._places.__getitem__)
-            self._last.add(bound_ms)
+        if encoded is self._encoded:
+            if self._last is not None:  # or else it was not opened
+                self._names.append(member.name)
+                self._names.sort(key=self._places.__getitem__)
+                self._last.add(bound_ms)
             return
-        self._encoded, self._names = encoded, [member.name]
-        event = self._last = MatchedEvent(encoded, age_ms, bound_ms)
-        _set_names(event, self._names)
-        self.put(event)
+        self._encoded, self._last, self._names = encoded, None, [member.name]
+        event = MatchedEvent(encoded, age_ms, bound_ms)
+        if self.opens(event):
+            self._last = event
+            _set_names(event, self._names)
+            self.put(event)
 
     def fail(self, name: str, error: Exception) -> None:
         """One of the filters is refused, or the whole bus is at its end: then none is wanted any more."""

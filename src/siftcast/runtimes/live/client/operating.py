@@ -1,4 +1,4 @@
-"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget another, to plan again."""
+"""What whoever runs a network asks of one of its nodes: who is there, to leave, to forget, to plan or read again."""
 
 from __future__ import annotations
 
@@ -123,6 +123,13 @@ async def replan(bus: Bus, show: Progress, progress: Progress) -> int:
     answer: Description = await link.request(lambda number: Operate(number, "replan"))
     show(answer.facts)
     return await _planned(bus, before, progress)
+
+
+async def reload(bus: Bus) -> Mapping[str, Any]:
+    """Has the node read its configuration again; returns what has changed. Raises LiveError if it cannot be used."""
+    link = await bus._present()
+    answer: Description = await link.request(lambda number: Operate(number, "reload"))
+    return answer.facts
 
 
 async def _planned(bus: Bus, before: int, progress: Progress) -> int:

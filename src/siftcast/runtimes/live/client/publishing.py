@@ -9,18 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
 from siftcast.model import ArgumentError, Event, EventError
 from siftcast.model.showing import shown
 from siftcast.model.values import is_iterable
+from siftcast.overlays.clear_parts import clear_part, with_payload
 from siftcast.overlays.wire_events import encode_event, encode_fields
+from siftcast.overlays.wire_values import printable
 from siftcast.runtimes.live.client.link import ClientLink, Window
+from siftcast.runtimes.live.client.received import ReceivedEvent
+from siftcast.runtimes.live.client.sealing import Part, Sealing
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.wire.frames import Publish
+from siftcast.security import is_sealed
 
 AnyEvent = Event | Mapping[str, object]
+Made = TypeVar("Made", bytes, Part)
 WINDOW = 1_000
 _CHUNK = 100
 
@@ -35,9 +42,13 @@ class Publisher:
         self._count = 0
         self._present = present
 
-    async def publish(self, event: AnyEvent, *, durable: bool) -> str:
+    async def publish(self, event: AnyEvent, *, durable: bool, sealing: Sealing | None) -> str:
         """Publishes an event and waits until the node has taken it; returns the event's id."""
-        id, encoded = self.encode(event, durable=_flag(durable))
+        if sealing is None:
+            id, encoded = self.encode(event, durable=_flag(durable))
+        else:
+            id, part = self._part(event, durable=_flag(durable))
+            (encoded,) = sealing.encode([part])
         while True:
             link = await self._present()
             try:
@@ -53,6 +64,7 @@ class Publisher:
         events: Iterable[AnyEvent] | AsyncIterable[AnyEvent],
         *,
         durable: bool,
+        sealing: Sealing | None,
         window: int,
         progress: Callable[[int], None] | None,
     ) -> int:
@@ -70,11 +82,11 @@ class Publisher:
         try:
             if isinstance(events, AsyncIterable):
                 async for event in events:
-                    if not await self._publish_some((event,), batch, window, progress):
+                    if not await self._publish_some((event,), batch, sealing, window, progress):
                         break
             else:
                 rest = iter(events)
-                while await self._publish_some(islice(rest, min(_CHUNK, window)), batch, window, progress):
+                while await self._publish_some(islice(rest, min(_CHUNK, window)), batch, sealing, window, progress):
                     pass
         except Exception:
             await self._finish(batch, progress)
@@ -83,17 +95,28 @@ class Publisher:
         return batch.taken
 
     async def _publish_some(
-        self, events: Iterable[AnyEvent], batch: Window, window: int, progress: Callable[[int], None] | None
+        self,
+        events: Iterable[AnyEvent],
+        batch: Window,
+        sealing: Sealing | None,
+        window: int,
+        progress: Callable[[int], None] | None,
     ) -> bool:
         """Publishes these, and waits if too many are under way; False if there were none, or one failed.
 
         Those before one that cannot be made or encoded are published all the same.
         """
         encoded: list[bytes] = []
+        parts: list[Part] = []
         try:
             for event in events:
-                encoded.append(self._encode_next(event, batch, len(encoded)))
+                if sealing is None:
+                    encoded.append(self._next_of(batch, len(encoded), self.encode, event))
+                else:
+                    parts.append(self._next_of(batch, len(parts), self._part, event))
         finally:
+            if sealing is not None and parts:
+                encoded = sealing.encode(parts)
             if encoded:
                 if batch.lost:
                     await self._publish_again(batch)
@@ -104,10 +127,10 @@ class Publisher:
                 progress(batch.taken)
         return bool(encoded) and batch.failure is None
 
-    def _encode_next(self, event: AnyEvent, batch: Window, waiting: int) -> bytes:
-        """The bytes of the event after `waiting` others; what is wrong with it is said with its place among all."""
+    def _next_of(self, batch: Window, waiting: int, make: Callable[..., tuple[str, Made]], event: AnyEvent) -> Made:
+        """What is made of the event after `waiting` others; what is wrong with it is said with its place among all."""
         try:
-            return self.encode(event, durable=batch.durable)[1]
+            return make(event, durable=batch.durable)[1]
         except EventError as error:
             before = batch.taken + batch.open + len(batch.lost) + waiting
             raise EventError(f"{error} (number {before + 1:,} of many; those before it are published)") from None
@@ -139,10 +162,35 @@ class Publisher:
                 raise EventError(f"an event is a mapping of attributes or an Event, not {shown(event)}")
             id = self._next_id()
             return id, encode_fields(id, event, source)
+        if isinstance(event, ReceivedEvent) and event.sealed_by is not None:
+            remedy = "publish it with seal=…, or make a new Event of what is not secret"
+            raise EventError(
+                f"the event '{printable(event.id)}' was sealed, and is not published in the clear; {remedy}"
+            )
         if event.id and (event.source or not source):
             return event.id, encode_event(event)
+        if is_sealed(event.payload):
+            missing = "source" if event.id else "id"
+            raise EventError(
+                f"a sealed event without {missing} cannot be given one: its payload would not open any more"
+            )
         id = event.id or self._next_id()
         return id, encode_fields(id, event.attributes, event.source or source, event.time, event.payload)
+
+    def encode_bare(self, event: AnyEvent) -> bytes:
+        """An event's bytes without its payload, for questions about it."""
+        return with_payload(self._part(event, durable=False)[1][0], b"")
+
+    def _part(self, event: AnyEvent, *, durable: bool) -> tuple[str, Part]:
+        """An event's id, and what is sealed and what is not."""
+        source = self._source if durable else ""
+        if isinstance(event, Event):
+            id = event.id or self._next_id()
+            return id, (clear_part(id, event.attributes, event.source or source, event.time), event.payload)
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping of attributes or an Event, not {shown(event)}")
+        id = self._next_id()
+        return id, (clear_part(id, event, source), b"")
 
     def _next_id(self) -> str:
         self._count += 1

@@ -5,24 +5,27 @@ stops reading, so that the node sees a slow consumer; if an answer is waited for
 events beyond `OVERFLOW_FACTOR` times the buffer are dropped and counted (`EventStream.dropped`). A stream that nobody
 holds any more is unsubscribed: leaving the loop is enough.
 
-Where a subscription has a bound on delay, its events say how old they were when they came (`bounds`).
+Where a subscription has a bound on delay, its events say how old they were when they came (`bounds`). Where it has
+keys, only events that could be opened with them come (`opening`), and say who sealed them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
-from siftcast.model import EventError, Filter
+from siftcast.model import Event, EventError, Filter, SubscriptionError
 from siftcast.model.filter import AnyFilter, as_filter
 from siftcast.model.showing import shown
 from siftcast.model.values import is_text
 from siftcast.overlays.wire_events import WireEvent, decode_wire
 from siftcast.runtimes.live.client.bounds import NOTHING_MORE, Bound, Change, Unchanged, Wishes, lateness_ms, tell
+from siftcast.runtimes.live.client.opening import Opening
+from siftcast.security import Opened, Reason, UnopenedError, is_sealed
 
 OVERFLOW_FACTOR = 10
 
@@ -33,7 +36,7 @@ class ReceivedEvent(WireEvent):
     One of a durable subscription has a position, from which it can be replayed, and counts how often it was offered.
     """
 
-    __slots__ = ()
+    __slots__ = ("_opened",)
     attempt: int = 1
     position: int = 0
     answers: Callable[[str | None], None] | None = None
@@ -53,6 +56,28 @@ class ReceivedEvent(WireEvent):
         """The names of the filters of `subscribe_many` that it satisfies; a stream of one filter names none."""
         return ()
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its payload is sealed still, because the subscription has no keys."""
+        return is_sealed(self.payload)
+
+    @property
+    def sealed_by(self) -> str | None:
+        """The publisher that sealed its payload, as the subscription's keys have verified; None for a plain one."""
+        opened: Opened | None = getattr(self, "_opened", None)
+        return None if opened is None else opened.publisher
+
+    @property
+    def group(self) -> str | None:
+        """The group for which its payload was sealed; None for a plain one."""
+        opened: Opened | None = getattr(self, "_opened", None)
+        return None if opened is None else opened.group
+
+    def open_as(self, opened: Opened) -> None:
+        """Puts what was opened in the place of the sealed payload; its bytes, and its pickle, stay sealed."""
+        _set_payload(self, opened.payload)
+        _set_opened(self, opened)
+
     def ack(self) -> None:
         """Says that the event was dealt with, so that a durable subscription does not deliver it again."""
         if self.answers is not None:
@@ -64,6 +89,10 @@ class ReceivedEvent(WireEvent):
             raise EventError(f"the reason of a refusal is text, not {shown(reason)}")
         if self.answers is not None:
             self.answers(reason)
+
+
+_set_opened = ReceivedEvent.__dict__["_opened"].__set__  # events are frozen
+_set_payload = Event.__dict__["payload"].__set__
 
 
 class TimedEvent(ReceivedEvent):
@@ -140,15 +169,23 @@ class Inbox:
         "expired",
         "filter",
         "number",
+        "opening",
         "source",
         "waiter",
         "wishes",
     )
 
     def __init__(
-        self, number: int, filter: Filter, durable: str | None, buffer: int, wishes: Wishes = NOTHING_MORE
+        self,
+        number: int,
+        filter: Filter,
+        durable: str | None,
+        buffer: int,
+        wishes: Wishes = NOTHING_MORE,
+        opening: Opening | None = None,
     ) -> None:
         self.number = number
+        self.opening = opening
         self.filter = filter
         self.wishes = wishes
         self.bound = None if wishes.delay_ms_max is None else Bound(wishes.delay_ms_max)
@@ -174,10 +211,26 @@ class Inbox:
 
     def take(self, line: AnswerLine, encoded: bytes, position: int, attempt: int, age_ms: float | None) -> None:
         """An event came over a connection."""
+        event: ReceivedEvent
         if self.wishes.delay_ms_max is None:
-            self.put(ReceivedEvent(decode_wire(encoded), encoded))
+            event = ReceivedEvent(decode_wire(encoded), encoded)
         else:
-            self.put(TimedEvent(encoded, age_ms, self.wishes.delay_ms_max))
+            event = TimedEvent(encoded, age_ms, self.wishes.delay_ms_max)
+        if self.opening is None or self.opens(event):
+            self.put(event)
+
+    def opens(self, event: ReceivedEvent, position: int = 0) -> bool:
+        """Whether an event may be handed out, as far as keys are concerned; if it was sealed, it is open then."""
+        if self.opening is None:
+            return True
+        try:
+            opened = self.opening.open(event, position)
+        except UnopenedError as error:
+            self.opening.note(event, error)
+            return False
+        if opened is not None:
+            event.open_as(opened)
+        return True
 
     def wish(self, wishes: Wishes) -> None:
         """Another bound or bandwidth holds from now on."""
@@ -255,6 +308,12 @@ class EventStream(AsyncIterator[ReceivedEvent]):
         return self._inbox.dropped
 
     @property
+    def unopened(self) -> Counter[Reason]:
+        """How many events were not handed out because the subscription's keys did not open them, by reason."""
+        opening = self._inbox.opening
+        return Counter() if opening is None else Counter(opening.unopened)
+
+    @property
     def is_durable(self) -> bool:
         """Whether the node holds the events until they are acknowledged."""
         return self._inbox.durable is not None
@@ -328,3 +387,10 @@ class EventStream(AsyncIterator[ReceivedEvent]):
     def __del__(self) -> None:
         with suppress(RuntimeError):  # the loop has ended before, and with it the subscription
             self.close()
+
+
+def check_buffer(buffer: object) -> None:
+    if type(buffer) is not int or buffer < 1:
+        raise SubscriptionError(
+            f"a stream needs room for at least one event; buffer is a whole number, not {shown(buffer)}"
+        )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
@@ -29,10 +30,12 @@ from siftcast.runtimes.live.client.durable_inbox import DeadLetter, answered_in
 from siftcast.runtimes.live.client.many import ManyFilters
 from siftcast.runtimes.live.client.publishing import AnyEvent
 from siftcast.runtimes.live.client.received import EventStream, ReceivedEvent
+from siftcast.runtimes.live.client.sealing import SealWord
 from siftcast.runtimes.live.errors import ConnectionLost
 from siftcast.runtimes.live.event_trace import EventTrace
 from siftcast.runtimes.live.reach import Reach
 from siftcast.runtimes.live.wire.tls import Trust
+from siftcast.security import AnyKeys, Reason
 
 T = TypeVar("T")
 
@@ -44,9 +47,10 @@ def connect_sync(
     tls: Trust | None = None,
     name: str = "",
     timeout_s: float = 10.0,
+    keys: AnyKeys | None = None,
 ) -> SyncBus:
     """A bus at `siftcast://host:port`, to be entered with `with`; what it takes is what `connect` takes."""
-    return SyncBus(connect(url, token=token, tls=tls, name=name, timeout_s=timeout_s))
+    return SyncBus(connect(url, token=token, tls=tls, name=name, timeout_s=timeout_s, keys=keys))
 
 
 class SyncBus:
@@ -81,15 +85,37 @@ class SyncBus:
         """Deliveries that the node dropped because this client did not keep up."""
         return self._bus.dropped
 
-    def publish(self, event: AnyEvent, *, durable: bool = False) -> str:
+    @property
+    def token_expires(self) -> datetime | None:
+        """When the token of this client expires, by its own clock; None if it does not, or nobody has said so yet."""
+        return self._bus.token_expires
+
+    def publish(
+        self,
+        event: AnyEvent,
+        *,
+        durable: bool = False,
+        seal: SealWord | None = None,
+        group: str | None = None,
+        keys: AnyKeys | None = None,
+    ) -> str:
         """Publishes an event and waits until the node has taken it, or has it on disk; returns the event's id."""
-        return self.run(self._bus.publish(event, durable=durable))
+        return self.run(self._bus.publish(event, durable=durable, seal=seal, group=group, keys=keys))
 
     def publish_many(
-        self, events: Iterable[AnyEvent], *, durable: bool = False, progress: Callable[[int], None] | None = None
+        self,
+        events: Iterable[AnyEvent],
+        *,
+        durable: bool = False,
+        seal: SealWord | None = None,
+        group: str | None = None,
+        keys: AnyKeys | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> int:
         """Publishes events, many at a time; returns how many. `events` is read in the bus's thread."""
-        return self.run(self._bus.publish_many(events, durable=durable, progress=progress))
+        return self.run(
+            self._bus.publish_many(events, durable=durable, seal=seal, group=group, keys=keys, progress=progress)
+        )
 
     def subscribe(
         self,
@@ -102,6 +128,8 @@ class SyncBus:
         delay_ms_max: float | None = None,
         bandwidth: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
         buffer: int = BUFFER,
     ) -> SyncStream:
         """A stream of the events that match; it stands when this returns. `on_bound` is called in the bus's thread."""
@@ -116,6 +144,8 @@ class SyncBus:
                 delay_ms_max=delay_ms_max,
                 bandwidth=bandwidth,
                 on_bound=on_bound,
+                keys=keys,
+                allow_plain=allow_plain,
                 buffer=buffer,
             )
             return await stream.ready()
@@ -128,6 +158,8 @@ class SyncBus:
         *,
         delay_ms_max: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
         buffer: int = BUFFER,
     ) -> SyncStream:
         """One stream for many filters, each event once, with the names of those it satisfies as `matched`.
@@ -136,7 +168,14 @@ class SyncBus:
         """
 
         async def open_stream() -> EventStream:
-            stream = self._bus.subscribe_many(filters, delay_ms_max=delay_ms_max, on_bound=on_bound, buffer=buffer)
+            stream = self._bus.subscribe_many(
+                filters,
+                delay_ms_max=delay_ms_max,
+                on_bound=on_bound,
+                keys=keys,
+                allow_plain=allow_plain,
+                buffer=buffer,
+            )
             return await stream.ready()
 
         return SyncStream(self, self.run(open_stream()))
@@ -149,9 +188,12 @@ class SyncBus:
         delay_ms_max: float | None = None,
         bandwidth: float | None = None,
         on_bound: BoundHandler | None = None,
+        keys: AnyKeys | None = None,
+        allow_plain: bool = False,
     ) -> Callable[[EventHandler], EventHandler]:
         """Has a function called with each event that matches, in the bus's thread."""
         wishes: Any = {"delay_ms_max": delay_ms_max, "bandwidth": bandwidth, "on_bound": on_bound}
+        wishes |= {"keys": keys, "allow_plain": allow_plain}
 
         def register(handler: EventHandler) -> EventHandler:
             if self._loop is None:
@@ -172,9 +214,9 @@ class SyncBus:
         """Ends a durable subscription of the node, with all it holds."""
         self.run(self._bus.end_durable(name))
 
-    def dead_letters(self, name: str) -> list[DeadLetter]:
+    def dead_letters(self, name: str, *, keys: AnyKeys | None = None) -> list[DeadLetter]:
         """What a durable subscription refused too often, the oldest first."""
-        return self.run(self._bus.dead_letters(name))
+        return self.run(self._bus.dead_letters(name, keys=keys))
 
     def describe(self) -> dict[str, Any]:
         """What the node says about itself."""
@@ -249,6 +291,11 @@ class SyncStream(Iterator[ReceivedEvent]):
     def bounds(self) -> Mapping[str, Bound]:
         """How the bounds of `subscribe_many` stand, by name; a stream of one filter has `bound`."""
         return self._stream.bounds
+
+    @property
+    def unopened(self) -> Counter[Reason]:
+        """How many events were not handed out because the subscription's keys did not open them, by reason."""
+        return self._stream.unopened
 
     def replace(
         self,

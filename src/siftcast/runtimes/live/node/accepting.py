@@ -46,7 +46,11 @@ class Acceptor:
     """Takes calls until it is closed; each becomes a connection of `make`."""
 
     def __init__(
-        self, sockets: Sequence[socket.socket], make: Callable[[], Connection], tls: SSLContext | None, log: Logger
+        self,
+        sockets: Sequence[socket.socket],
+        make: Callable[[], Connection],
+        tls: Callable[[], SSLContext | None],
+        log: Logger,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
@@ -82,7 +86,8 @@ class Acceptor:
             task.add_done_callback(self._tasks.discard)
 
     async def _take(self, line: socket.socket) -> None:
-        options = {} if self._tls is None else {"ssl": self._tls, "ssl_handshake_timeout": HANDSHAKE_WAIT_S}
+        tls = self._tls()  # another, once a new certificate was read
+        options = {} if tls is None else {"ssl": tls, "ssl_handshake_timeout": HANDSHAKE_WAIT_S}
         try:
             with suppress(OSError):  # it is gone already, or is none of TCP
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

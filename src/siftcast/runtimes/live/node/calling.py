@@ -42,8 +42,11 @@ _WAIT_MIN_S, _WAIT_MAX_S = 0.05, 5.0
 class Line(Protocol):
     """How a node talks to whomever: its connections, and what it says about itself."""
 
-    token: str
-    tls: ssl.SSLContext | None
+    @property
+    def token(self) -> str: ...
+
+    @property
+    def tls(self) -> ssl.SSLContext | None: ...
 
     def connection(self, handle: Callable[[Connection], Handler]) -> Connection: ...
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from siftcast.overlays.contract import NodeId
 from siftcast.runtimes.live.errors import LiveError
 from siftcast.runtimes.live.node.configuration import ConfigurationFile
+from siftcast.runtimes.live.node.validity import first_certificate
 from siftcast.runtimes.live.wire.tls import IDENTITY_URI, NodeTls, client_context, words
 
 _URI_TAG = 0x86
@@ -51,8 +52,5 @@ def _names_identity(certificate: Path, identity: NodeId | None) -> bool:
 
     Among its names this is a URI (tag 6 of a GeneralName): its tag, its length, and the plain text.
     """
-    text = certificate.read_text(encoding="ascii", errors="replace")
-    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-    first = text[text.index(begin) : text.index(end) + len(end)]
     name = f"{IDENTITY_URI}{identity}".encode()
-    return bytes((_URI_TAG, len(name))) + name in ssl.PEM_cert_to_DER_cert(first)
+    return bytes((_URI_TAG, len(name))) + name in first_certificate(certificate)

@@ -7,6 +7,7 @@ it; so it listens on this machine only, unless there are principals, TLS, and `a
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,6 +31,8 @@ from siftcast.schemes import DEFAULT_SCHEME
 Positive = Annotated[int, Meta(ge=1)]
 Milliseconds = Annotated[float, Meta(ge=1)]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
+Time = Annotated[datetime, Meta(tz=True)]
+"""A time with its zone: without one nobody knows when it is."""
 Identity = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _FRAME_OVERHEAD = 64
 """What a frame adds to the event in it, with room to spare."""
@@ -79,6 +82,7 @@ class LimitSpec(Spec, frozen=True, kw_only=True):
     policy_refusals_max: Positive = 1_000
     policy_dead_letters_max: Annotated[int, Meta(ge=0)] = 10_000
     kept_bytes_max: Positive = Settings().kept_bytes_max
+    failed_logins_per_minute: Positive = 60
 
 
 class PrincipalLimitSpec(Spec, frozen=True, kw_only=True):
@@ -149,11 +153,25 @@ class TlsSpec(Spec, frozen=True, kw_only=True):
     authorities: str | None = None
 
 
+class TokenSpec(Spec, frozen=True, kw_only=True):
+    """A further token of a principal: one is exchanged without a gap while both are good."""
+
+    hash: str
+    expires: Time | None = None
+    revoked: bool = False
+
+
 class PrincipalSpec(Spec, frozen=True, kw_only=True):
-    """Someone who may do something: what is left out they may not. The token itself is never written down here."""
+    """Someone who may do something: what is left out they may not. The token itself is never written down here.
+
+    `expires` and `revoked` are about all of its tokens; those in `tokens` have their own besides.
+    """
 
     name: Name
-    token_hash: str
+    token_hash: str | None = None
+    tokens: list[TokenSpec] = []
+    expires: Time | None = None
+    revoked: bool = False
     publish: str | None = None
     subscribe: str | None = None
     delay_ms_min: Milliseconds | None = None
@@ -167,6 +185,16 @@ class TracingSpec(Spec, frozen=True, kw_only=True):
     """How much of what happened to events a node remembers, for `siftcast trace`; 0 remembers nothing."""
 
     rows_max: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000
+
+
+class AuditSpec(Spec, frozen=True, kw_only=True):
+    """Where it is written down who did what, and what happens when that cannot be written."""
+
+    file: str
+    bytes_max: Annotated[int, Meta(ge=4_096)] = 67_108_864
+    files_max: Annotated[int, Meta(ge=2, le=1_000)] = 10
+    filters: bool = True
+    when_full: Literal["refuse", "go-on"] = "refuse"
 
 
 class RecordingSpec(Spec, frozen=True, kw_only=True):
@@ -194,6 +222,7 @@ class Configuration(Spec, frozen=True, kw_only=True):
     tls: TlsSpec | None = None
     principal: list[PrincipalSpec] = []
     tracing: TracingSpec = TracingSpec()
+    audit: AuditSpec | None = None
     recording: RecordingSpec | None = None
     log: LogSpec = LogSpec()
 
@@ -215,6 +244,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True):
     configuration: Configuration
     path: str = "configuration"
     text: str = ""
+    is_read: bool = False
+    """Whether the text is that of a file, which can be read again."""
 
     def error(self, key: str, problem: str, remedy: str = "") -> ConfigurationError:
         """An error about a key, with its line."""
@@ -227,7 +258,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True):
 
 def load_configuration(path: str | Path) -> ConfigurationFile:
     """Reads a configuration file; raises ConfigurationError."""
-    return parse_configuration(read_text(path, ConfigurationError, _EXAMPLE), str(path))
+    file = parse_configuration(read_text(path, ConfigurationError, _EXAMPLE), str(path))
+    return msgspec.structs.replace(file, is_read=True)
 
 
 def parse_configuration(text: str, path: str = "configuration", *, for_running: bool = False) -> ConfigurationFile:
@@ -241,6 +273,9 @@ def parse_configuration(text: str, path: str = "configuration", *, for_running: 
     try:
         configuration = parse_toml(text, path, Configuration, ConfigurationError, _EXAMPLE, otherwise=remedy)
     except ConfigurationError as error:
+        if error.key.endswith(".expires") and error.problem != "is not a known key":
+            problem, remedy = "is no time with its zone", "write it as 2026-12-31T00:00:00Z"
+            raise ConfigurationError(path, problem, key=error.key, line=error.line, remedy=remedy) from None
         if "regex" not in error.problem:
             raise
         remedy = "names are letters, digits, '-' and '_', at most 63"
@@ -263,7 +298,7 @@ def _check(file: ConfigurationFile, for_running: bool) -> None:
     except SiftcastError as error:
         raise file.error("node.engine", str(error)) from None
     _check_paths(file)
-    _check_tokens(file)
+    check_tokens(file)
     if spec.limits.frame_bytes_max < spec.limits.event_bytes_max + _FRAME_OVERHEAD:
         remedy = f"at least {spec.limits.event_bytes_max + _FRAME_OVERHEAD}, or a smaller event_bytes_max"
         raise file.error("limits.frame_bytes_max", "an event of the size allowed does not fit a frame", remedy)
@@ -298,6 +333,8 @@ def _check_paths(file: ConfigurationFile) -> None:
     }
     if spec.tls is not None:
         found |= {f"tls.{name}": getattr(spec.tls, name) for name in ("certificate", "key", "authorities")}
+    if spec.audit is not None:
+        found["audit.file"] = spec.audit.file
     if spec.recording is not None:
         found["recording.folder"] = spec.recording.folder
     for key, path in found.items():
@@ -305,7 +342,7 @@ def _check_paths(file: ConfigurationFile) -> None:
             raise file.error(key, f"{path!r} names nothing", "name a file or folder, or leave the key out")
 
 
-def _check_tokens(file: ConfigurationFile) -> None:
+def check_tokens(file: ConfigurationFile) -> None:
     """Nodes that ask others who they are must be able to say it themselves, and not for everyone to read."""
     spec = file.configuration
     others = [member for member in spec.overlay.nodes if member.name != spec.node.name]

@@ -12,6 +12,7 @@ are, without a copy. Nothing is dropped.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import Callable
@@ -38,7 +39,8 @@ from siftcast.runtimes.live.errors import Refused, Superseded
 from siftcast.runtimes.live.logs import Logger
 from siftcast.runtimes.live.node.bounds import Bounds
 from siftcast.runtimes.live.node.peers import Tell
-from siftcast.runtimes.live.node.sessions import ClientSubscription, Session
+from siftcast.runtimes.live.node.rights import Rights
+from siftcast.runtimes.live.node.session import ClientSubscription, Session
 from siftcast.runtimes.live.wire.connection import Connection
 from siftcast.runtimes.live.wire.frames import (
     AcknowledgeOffers,
@@ -69,13 +71,22 @@ class _Asked(NamedTuple):
 class DurableSubscription(ClientSubscription):
     """A durable subscription while a client is attached to it."""
 
-    __slots__ = ("_bounds", "_held", "name")
+    __slots__ = ("_bounds", "_held", "_pass_over", "name")
     is_durable = True
 
-    def __init__(self, session: Session, number: int, wanted: Subscription, name: str, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        session: Session,
+        number: int,
+        wanted: Subscription,
+        name: str,
+        bounds: Bounds,
+        pass_over: Callable[[DurableSubscription, Offer], None],
+    ) -> None:
         super().__init__(session, number, wanted.id, wanted.filter)
         self.name = name
         self._bounds = bounds
+        self._pass_over = pass_over
         self._held: deque[Offer] = deque()
 
     def offer(self, offer: Offer) -> None:
@@ -91,6 +102,9 @@ class DurableSubscription(ClientSubscription):
             self._send(self._held.popleft())
 
     def _send(self, offer: Offer) -> None:
+        if not self.session.guard.rights.may_read(offer.event):  # it was held before these rights were
+            self._pass_over(self, offer)
+            return
         event, age_ms = msgspec.Raw(encode_event(offer.event)), None
         if self.wishes[0] is not None:
             is_first = offer.attempt == 1
@@ -121,6 +135,7 @@ class DurableClients:
         self._log = log
         self._waiting: dict[str, list[_Asked]] = {}
         self._attached: dict[str, DurableSubscription] = {}
+        self._passed_over: dict[DurableSubscription, list[int]] = {}
 
     # -- requests ------------------------------------------------------------------------------------
 
@@ -137,19 +152,26 @@ class DurableClients:
         if frame.window < 1:
             raise SubscriptionError("the window of a durable subscription is at least 1")
         limits, principal = session.guard.limits, session.guard.rights.principal
-        if id not in self._queues:
+        is_new = id not in self._queues
+        if is_new:
             limits.check_durable_names(1 + sum(self._is_of(principal, each) for each in self._queues.names))
         policy = limits.granted(frame.policy, self._queues.policy(id))
         wanted = Subscription(id, filter, session.name, *self._wishes(id, frame, session.guard.rights.delay_ms_min))
-        subscription = DurableSubscription(session, frame.subscription, wanted, frame.durable or "", self._bounds)
+        subscription = DurableSubscription(
+            session, frame.subscription, wanted, frame.durable or "", self._bounds, self._pass_over
+        )
         session.hold(subscription, len(frame.filter))
 
         def attach(reason: str | None) -> None:
-            if session.connection.closing or not session.holds(subscription):
-                return
-            if reason is not None:
+            is_there = session.holds(subscription) and not session.connection.closing
+            error = None if reason is None else Refused(reason)
+            session.guard.note_request(frame, error, made=is_new)
+            if error is not None:
                 session.drop(subscription)
-                session.refuse(frame.request, Refused(reason))
+                session.refuse(frame.request, error)
+            elif not is_there:
+                session.refuse(frame.request, Refused("it was ended before it stood"))
+            if error is not None or not is_there:
                 return
             self._take_over(id, subscription, "another client took over")
             session.watch(subscription, wanted)
@@ -237,12 +259,12 @@ class DurableClients:
         if self._attached.get(subscription.id) is subscription:
             self._tell(OfferRefused(subscription.id, frame.position, frame.reason[:REASON_LENGTH_MAX]))
 
-    def dead_letters(self, frame: ReadDeadLetters, principal: str) -> DeadLetters:
-        """What a subscription refused too often, as much as fits a frame."""
+    def dead_letters(self, frame: ReadDeadLetters, rights: Rights) -> DeadLetters:
+        """What a subscription refused too often, and may still be read, as much as fits a frame."""
         room = self._frame_bytes_max // 2
         letters: list[Letter] = []
-        for each in self._queues.dead_letters(self._known(frame.name, principal)):
-            if each.position > frame.after:
+        for each in self._queues.dead_letters(self._known(frame.name, rights.principal)):
+            if each.position > frame.after and rights.may_read(each.event):
                 encoded = encode_event(each.event)
                 room -= len(encoded) + len(each.reason)
                 if letters and room < 0:
@@ -273,6 +295,28 @@ class DurableClients:
         subscription = self._attached.get(offer.subscription)
         if subscription is not None:
             subscription.offer(offer)
+
+    def _pass_over(self, subscription: DurableSubscription, offer: Offer) -> None:
+        """An event is not shown, because rights have become narrower since it was held; it counts as dealt with.
+
+        Otherwise it would stand in the way of all that follow. It can be replayed, should the rights be wider again,
+        as far back as the policy goes. The protocol hears of it in a turn of its own: each that is dealt with has it
+        offer another.
+        """
+        if not self._passed_over:
+            asyncio.get_running_loop().call_soon(self._tell_passed_over)
+        self._passed_over.setdefault(subscription, []).append(offer.position)
+
+    def _tell_passed_over(self) -> None:
+        passed_over, self._passed_over = self._passed_over, {}
+        for subscription, positions in passed_over.items():
+            if self._attached.get(subscription.id) is not subscription:
+                continue
+            count, reason = len(positions), "the rights of the principal do not include them any more"
+            self._log.warning("events passed over", subscription=_own(subscription.id), count=count, reason=reason)
+            subscription.session.guard.note("events passed over", durable=subscription.name, count=count)
+            subscription.connection.send(Expired(subscription.number, count, reason))
+            self._tell(OffersAcknowledged(subscription.id, tuple(positions)))
 
     def cut(self, id: str, reason: str) -> None:
         """Breaks the connection of the client that is attached; it comes back and is offered what it did not answer."""

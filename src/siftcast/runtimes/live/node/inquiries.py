@@ -101,6 +101,7 @@ class Inquiries:
             if connection.closing:
                 return
             try:
+                guard.see()  # its rights may have changed while others were asked
                 connection.send(Description(frame.request, {"answers": _fitting(answers, limit), "silent": silent}))
             except SiftcastError as error:
                 connection.send(Failure(frame.request, error.code, str(error)))

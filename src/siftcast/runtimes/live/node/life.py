@@ -111,6 +111,7 @@ class Lasting:
     on_closed: Callable[[Connection], None]
     on_defect: Callable[[Stimulus, Exception], None]
     on_leave: Callable[[str], None]
+    on_reload: Callable[[Connection, int], None]
 
 
 class Life:
@@ -292,7 +293,7 @@ class Life:
         """Called by the store's thread."""
         self.loop.call_soon_threadsafe(self.carrier.tell_written, written)
 
-    # -- what sessions ask (`sessions.Desk`) ---------------------------------------------------------
+    # -- what sessions ask (`session.Desk`) ---------------------------------------------------------
 
     def publish(self, event: WireEvent) -> str | None:
         """Publishes an event of a client; says why not, if it is refused."""
@@ -404,6 +405,10 @@ class Life:
             connection.send(Description(request, {"reports": reports}))
 
         self.peers.seek(node, forget)
+
+    def reload(self, connection: Connection, request: int) -> None:
+        """Has the node read its configuration again; whoever asked is answered when it has."""
+        self._lasting.on_reload(connection, request)
 
     @property
     def is_ready(self) -> bool:

@@ -21,9 +21,15 @@ class Meeting:
     """Knows this node and judges others."""
 
     def __init__(
-        self, overlay: Overlay, book: AddressBook, *, token: str, incarnation: str, address: Callable[[], str]
+        self,
+        overlay: Overlay,
+        book: AddressBook,
+        *,
+        token: Callable[[], str],
+        incarnation: str,
+        address: Callable[[], str],
     ) -> None:
-        """`address` says where other nodes can call this one; empty if nobody knows."""
+        """`token` says who this node is; `address` where others can call it, empty if nobody knows."""
         self.name = overlay.names[overlay.node]
         self._overlay = overlay
         self._book = book
@@ -38,7 +44,7 @@ class Meeting:
             VERSION,
             "node",
             self.name,
-            self._token,
+            self._token(),
             overlay.digest,
             self._incarnation,
             book.name(called) if book.is_listed(called) else "",

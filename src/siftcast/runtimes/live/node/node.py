@@ -17,9 +17,14 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
+import msgspec
+
+from siftcast.model.errors import SiftcastError
 from siftcast.overlays.contract import Started, Stimulus
 from siftcast.overlays.epochs import view
 from siftcast.runtimes.live.errors import LEFT, LiveError
@@ -27,6 +32,7 @@ from siftcast.runtimes.live.logs import Logger, make_log
 from siftcast.runtimes.live.node import descriptors
 from siftcast.runtimes.live.node.accepting import Acceptor, bind
 from siftcast.runtimes.live.node.address_book import AddressBook
+from siftcast.runtimes.live.node.audit import Audit, Who, open_audit_file
 from siftcast.runtimes.live.node.configuration import ConfigurationFile, check_reach
 from siftcast.runtimes.live.node.greeting import Greeting
 from siftcast.runtimes.live.node.identity import identity_of, keep_identity, kept_identity
@@ -34,13 +40,16 @@ from siftcast.runtimes.live.node.joining import Invited, ask_again, ask_to_join,
 from siftcast.runtimes.live.node.life import SHOWN_MAX, Lasting, Life, MakeStore, Tally
 from siftcast.runtimes.live.node.line import NodeLine
 from siftcast.runtimes.live.node.memory import NodeMemory
+from siftcast.runtimes.live.node.reloading import Reloaded, Reloading
 from siftcast.runtimes.live.node.rights import Guard
-from siftcast.runtimes.live.node.sessions import Session
+from siftcast.runtimes.live.node.session import Session
 from siftcast.runtimes.live.node.set_aside import STOPS_MAX, SetAside
+from siftcast.runtimes.live.node.upkeep import Upkeep
 from siftcast.runtimes.live.wire.addresses import parse_address
 from siftcast.runtimes.live.wire.connection import Connection, Outbox, Watch
-from siftcast.runtimes.live.wire.frames import Failure, Hello
+from siftcast.runtimes.live.wire.frames import Description, Failure, Frame, Hello
 
+NAME_SHOWN_MAX = 80
 _FAREWELL_S = 1.0
 _LOOK_S = 0.02
 _SAY_S = 10.0
@@ -62,7 +71,7 @@ class Node:
         make_store: MakeStore | None = None,
         invited: Invited | None = None,
     ) -> None:
-        file = file if invited is None else invited_file(file, invited.invitation)
+        written, file = file, file if invited is None else invited_file(file, invited.invitation)
         configuration = file.configuration
         chosen = make_log(configuration.log.format, configuration.log.level) if log is None else log
         incarnation = secrets.token_hex(4)
@@ -74,7 +83,19 @@ class Node:
         self._log: Logger = chosen.bind(node=configuration.node.name)
         self._watch = Watch(self._loop, configuration.heartbeat.interval_ms)
         self._outbox = Outbox(self._loop)
-        self._line = NodeLine(file, identity, self._outbox, self._watch, self._log)
+        self._audit = Audit(configuration.audit, open_audit_file(file), configuration.node.name, self._log)
+        self._line = NodeLine(file, identity, self._outbox, self._watch, self._log, self._audit)
+        self._upkeep = Upkeep(self._line.access, self._audit, self._log)
+        self._reloading = Reloading(
+            written,
+            self._line,
+            self._audit,
+            identity=identity,
+            listens_at=self._line.address,
+            on_adopted=self._adopt,
+            log=self._log,
+        )
+        self._reloads: set[asyncio.Task[None]] = set()
         data = None if configuration.node.data is None else file.beside(configuration.node.data)
         book = AddressBook(data, configuration.overlay.network, self._log, clock_ms=time.time() * 1_000)
         if book.has_left:
@@ -105,6 +126,7 @@ class Node:
             on_closed=self.closed,
             on_defect=self._fail,
             on_leave=self._leave,
+            on_reload=self._reload_for,
         )
         self._placing: asyncio.Task[None] | None = None
         self._seeking: asyncio.Task[None] | None = None
@@ -137,6 +159,7 @@ class Node:
         self._line.bind(*self._acceptor.address)
         self._listens = True
         self._warn_of_descriptors()
+        self._upkeep.start(self._file)
         self.life.peers.start()
         self.life.tables.warm_up()
         self._log.info("listening", address=self.address, scheme=self.life.overlay.scheme)
@@ -190,7 +213,8 @@ class Node:
         if self._stopped:
             return
         self._stopped = True
-        for task in (self._placing, self._seeking, self._restart):
+        self._upkeep.stop()
+        for task in (self._placing, self._seeking, self._restart, *self._reloads):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -201,6 +225,7 @@ class Node:
         await self._end_life(self._last_words() if self.left.done() else "the node stops")
         self._watch.stop()
         self._memory.save()
+        await self._audit.close()
         self._log.info("stopped", published=self.tally.published, deliveries=self.life.sessions.deliveries)
 
     async def _end_life(self, reason: str) -> None:
@@ -283,6 +308,39 @@ class Node:
         """Facts about the node, for people."""
         return self.life.describe()
 
+    # -- another configuration -----------------------------------------------------------------------
+
+    async def reload(self) -> Reloaded:
+        """Reads the configuration again; raises SiftcastError, and then nothing has changed."""
+        return await self._reloading.reload()
+
+    def _adopt(self, file: ConfigurationFile) -> None:
+        """From now on the node runs by a file that was read again; its network stays what it is."""
+        spec = file.configuration
+        changed = {"limits": spec.limits, "principal": spec.principal, "tls": spec.tls, "audit": spec.audit}
+        self.configuration = msgspec.structs.replace(self.configuration, **changed)
+        self._file = msgspec.structs.replace(file, configuration=self.configuration)
+        self._lasting = replace(self._lasting, file=self._file)
+        self.life.sessions.filter_limits = spec.filter_limits
+        self._upkeep.adopt(self._file)
+
+    def _reload_for(self, connection: Connection, request: int) -> None:
+        """A client wants the configuration read again; it is answered, if it is still let in then."""
+
+        async def answer() -> None:
+            try:
+                found = await self.reload()
+            except SiftcastError as error:
+                frame: Frame = Failure(request, error.code, str(error))
+            else:
+                frame = Description(request, asdict(found))
+            if not connection.closing:
+                connection.send(frame)
+
+        task = self._loop.create_task(answer())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
     # -- callers (`greeting.Door`) -------------------------------------------------------------------
 
     def accept(self) -> Connection:
@@ -305,6 +363,7 @@ class Node:
     def closed(self, connection: Connection) -> None:
         """Someone who called is gone."""
         self._connections.discard(connection)
+        self._line.access.left(connection)
 
     def admit_peer(self, connection: Connection, hello: Hello) -> None:
         """Takes another node in; raises Unauthorised or NetworkMismatch."""
@@ -317,32 +376,43 @@ class Node:
     def admit(self, connection: Connection, hello: Hello) -> None:
         """Takes a client in; raises Unauthorised, Refused if its name is too long, LiveError if it is one too many."""
         access, sessions = self._line.access, self.life.sessions
-        rights = access.admit(hello, connection.address)
-        limits = access.limits_of(rights)
-        limits.check_name(hello.name)
-        limits.check_connections(lambda: sessions.count(rights.principal))
+        self._audit.check()
+        credential = self._line.admit(hello, connection)
+        rights, limits = credential.rights, credential.limits
+        try:
+            limits.check_name(hello.name)
+            limits.check_connections(lambda: sessions.count(rights.principal))
+        except SiftcastError as error:
+            who = Who(rights.principal, hello.name[:NAME_SHOWN_MAX], connection.address)
+            self._audit.note(who, "login", error.code, reason=str(error))
+            raise
         self.tally.sessions += 1
         serial = f"{self.configuration.node.name}.{self._lasting.incarnation}.{self.tally.sessions}"
         connection.frame_bytes_max = self.configuration.limits.frame_bytes_max
-        welcome = self._line.welcome(hello)
+        welcome = self._line.welcome(hello, access.expires_in_ms(credential))
         connection.send(welcome)
         connection.version = welcome.version
         name = hello.name or f"client-{self.tally.sessions}"
-        guard = Guard(rights, limits, self._log, name, connection.address)
+        guard = Guard(rights, limits, self._log, Who(rights.principal, name, connection.address), self._audit)
+        guard.note("login", role=hello.role)
         connection.handler = Session(sessions, self.life, connection, name, serial, guard)
-        who = {"principal": rights.principal} if rights.principal else {}
-        self._log.info("client joined", client=name, address=connection.address, **who)
+        known = {"principal": rights.principal} if rights.principal else {}
+        self._log.info("client joined", client=name, address=connection.address, **known)
 
 
 async def serve(
     file: ConfigurationFile,
     stop: asyncio.Event,
     *,
+    reload: asyncio.Event | None = None,
     listener: socket.socket | None = None,
     ready: Callable[[Node], None] | None = None,
     log: Logger | None = None,
 ) -> bool:
-    """Runs a node until it is told to stop, or has left its network; says whether it has."""
+    """Runs a node until it is told to stop, or has left its network; says whether it has.
+
+    It reads its configuration again when `reload` is set, once for however many times that happens meanwhile.
+    """
     told = asyncio.ensure_future(stop.wait())
     invited = kept_invitation(file)
     if file.configuration.join is not None:
@@ -354,6 +424,7 @@ async def serve(
             return False
         invited = asking.result()
     node = Node(file, log=log, invited=invited)
+    again = asyncio.ensure_future(_reload_each_time(node, reload or asyncio.Event()))
     try:
         await node.start(listener)
         ended = (told, node.failed, node.left)
@@ -366,7 +437,16 @@ async def serve(
         return node.left.done()
     finally:
         told.cancel()
+        again.cancel()
         await node.stop()
+
+
+async def _reload_each_time(node: Node, reload: asyncio.Event) -> None:
+    while True:
+        await reload.wait()
+        reload.clear()
+        with suppress(SiftcastError):  # the log says what is wrong
+            await node.reload()
 
 
 async def ask_to_be_invited(file: ConfigurationFile, log: Logger | None = None) -> Invited:
@@ -376,7 +456,8 @@ async def ask_to_be_invited(file: ConfigurationFile, log: Logger | None = None) 
     watch = Watch(loop, spec.heartbeat.interval_ms)
     bound = chosen.bind(node=spec.node.name)
     identity = kept_identity(file)
-    line = NodeLine(file, 0 if identity is None else identity, Outbox(loop), watch, bound)
+    audit = Audit(None, None, spec.node.name, bound)  # nobody is let in over this line
+    line = NodeLine(file, 0 if identity is None else identity, Outbox(loop), watch, bound, audit)
     try:
         return await ask_to_join(file, line, -1 if identity is None else identity, bound)
     finally:

@@ -125,7 +125,7 @@ class Peers:
         """Watched nodes of which the protocol knows that they are not there."""
         self._rivals = Rivals(self._loop, log)
         self._meeting = Meeting(
-            overlay, book, token=line.token, incarnation=self._rivals.incarnation, address=line.advertised
+            overlay, book, token=lambda: line.token, incarnation=self._rivals.incarnation, address=line.advertised
         )
         own = self._meeting.name
         self._called_by = {each for each in overlay.contacts if book.is_listed(each) and book.name(each) > own}

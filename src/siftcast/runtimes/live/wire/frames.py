@@ -91,7 +91,7 @@ class Hello(Frame, frozen=True, gc=False, tag=1):
 
 
 class Welcome(Frame, frozen=True, gc=False, tag=2):
-    """The answer to a Hello."""
+    """The answer to a Hello. To a client it comes again when how long its token is good has changed."""
 
     version: int
     name: str
@@ -100,6 +100,8 @@ class Welcome(Frame, frozen=True, gc=False, tag=2):
     event_bytes_max: int
     identity: int = 0
     incarnation: str = ""
+    expires_in_ms: float | None = None
+    """How long the token of a client is good; by the node's clock, and said as a span, so no clocks are compared."""
 
 
 class Failure(Frame, frozen=True, gc=False, tag=3):
@@ -305,14 +307,14 @@ class Inquire(Frame, frozen=True, gc=False, tag=30):
 
 
 class Operate(Frame, frozen=True, gc=False, tag=36):
-    """A client has the node leave its network, forget another, or have the network planned otherwise.
+    """A client has the node leave its network, forget another, read its configuration again, or plan otherwise.
 
     `what` is the node to forget, or the configuration to `apply`; with `replan` the plan follows from what all nodes
     have measured. The answer is a `Description`.
     """
 
     request: int
-    action: Literal["leave", "forget", "apply", "replan"]
+    action: Literal["leave", "forget", "apply", "replan", "reload"]
     what: str = ""
 
 

@@ -8,7 +8,8 @@ spoken, 1.3 what two of ours agree on.
 A certificate may name the identity of its node as well (`IDENTITY_URI`). Then no other node can use it: whoever calls
 refuses a node whose certificate names another.
 
-Certificates are read once, when the node starts: a node with a new certificate is a node that was started again.
+Certificates are read when the node starts, and when it reads its configuration again: connections that stand keep those
+they were made with, and others use the new ones.
 """
 
 from __future__ import annotations
