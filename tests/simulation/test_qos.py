@@ -8,6 +8,7 @@ import pytest
 from siftcast.model import Event
 from siftcast.runtimes.sim import Faults
 from siftcast.underlay import MeasuredUnderlay
+from tests.simulation.core_network import Delays
 from tests.simulation.qos_network import HOP_MS, QosNetwork
 
 
@@ -140,6 +141,37 @@ def test_of_two_possible_parents_one_that_keeps_the_bound_is_chosen():
     assert place.bound.missed_since_ms is None
     assert place.parents.supply.reach_ms <= 30.0
     net.expect_exact(5, within_ms=300)
+
+
+def _parents(net, node):
+    return {peer[0] for peer in net.place(node).parents.links}
+
+
+@pytest.mark.parametrize("near", [1, 2])
+def test_of_two_equal_parents_the_one_measured_as_nearer_is_chosen_and_left_when_it_moves_away(near):
+    # 0 publishes and has room for 1 and 2, which want the same and are as far from it; only measuring tells them apart.
+    # 3 has a bound that it misses at 0 itself.
+    far = 3 - near
+    delays = Delays([[0.0 if one == other else 20.0 for other in range(4)] for one in range(4)])
+    delays.change(3, far, 60.0)
+    delays.change(3, 0, 60.0)
+    net = QosNetwork(4, publishers=1, degree=2, interests=False, underlay=delays)
+    for parent in (1, 2):
+        net.subscribe(parent, f"parent{parent}", "TRUE")
+    net.settle()
+    net.subscribe(3, "bounded", "x < 32", bound_ms=50.0)
+    net.settle().run(3_000)
+    assert _parents(net, 3) == {near}
+    delays.change(3, near, 60.0)
+    delays.change(3, far, 20.0)
+    expected = []
+    for _ in range(40):
+        expected.append(net.publish(0, x=1))
+        net.run(100)
+    net.settle().run(1_000)
+    assert _parents(net, 3) == {far}
+    assert net.place(3).bound.missed_since_ms is None
+    assert [net.got(event) for event, _ in expected] == [wanted for _, wanted in expected]
 
 
 def test_a_bound_below_the_way_to_the_publisher_is_called_impossible_and_events_still_come():

@@ -303,8 +303,11 @@ def test_distant_neighbours_make_nobody_a_core():
 
     near = {1: 20.0, 2: 30.0}
     distant = dict.fromkeys(range(3, 9), 60.0)
-    assert potential(near | distant, distant) == potential(near) < potential(near | distant)
-    assert potential(distant, distant) == potential(distant)  # better than none
+    assert potential(near | distant, distant) < potential(near) < potential(near | distant)
+    assert potential(distant, distant) < potential(near | distant, distant)
+    edge, middle = {1: 1.0}, {1: 5.0, 2: 10.0, 3: 15.0}
+    assert potential(edge) > potential(middle), "one that has somebody beside it, and nobody else"
+    assert potential(edge | {8: 60.0}, {8}) < potential(middle | {8: 40.0}, {8})
 
 
 def test_potentials_rank_peers_alike_whatever_the_unit_of_time():

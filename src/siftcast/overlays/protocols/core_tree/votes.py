@@ -12,8 +12,9 @@ reason for another one, so that a leader that is lost takes no core with it.
 
 SPotent adds a number and two inverses, 1/ms and 1/ms; here weights and delays are in units of the mean link, which the
 leader counts from the ballots and announces with its choice. Until then a peer takes its own mean. Distant neighbours
-do not count in it: peers at the edge of a network have most of them, because they are far from everybody, and events
-would go by the edge.
+do not count as neighbours in it: peers at the edge of a network have most of them, because they are far from everybody,
+and events would go by the edge. Their delays do count: else a peer at the edge with one neighbour beside it, and no
+other that is near, would seem to be near everybody.
 """
 
 from __future__ import annotations
@@ -110,10 +111,10 @@ class Votes:
         count = len(standing.weights)
         weight = self.choice.weight or sum(standing.weights.values()) / count
         delay_ms = self.choice.delay_ms or sum(standing.delays_ms.values()) / count
-        counted = (standing.weights.keys() - standing.distant) or standing.weights.keys()
-        near = {0: {peer: each / weight for peer, each in standing.weights.items() if peer in counted}}
-        far = {0: {peer: each / delay_ms for peer, each in standing.delays_ms.items() if peer in counted}}
-        return {self._node: float(potentials(near, far, 1, normalised=False)[0])}
+        near = {0: {peer: each / weight for peer, each in standing.weights.items()}}
+        far = {0: {peer: each / delay_ms for peer, each in standing.delays_ms.items()}}
+        potential = float(potentials(near, far, 1, normalised=False)[0])
+        return {self._node: potential - len(standing.distant & standing.weights.keys())}
 
     def _edges(self, standing: Standing) -> list[Edge]:
         return [(self._node, peer, weight) for peer, weight in standing.weights.items() if self._node < peer]
