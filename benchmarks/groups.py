@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "matching", "updates", "language", "files", "cliffs", "limits", "covering", "first_use", "simulation", "live",
-    "sealed", "digests", "dz", "ring", "membership", "homed", "qos", "clustering",
+    "sealed", "security", "digests", "dz", "ring", "membership", "homed", "qos", "clustering",
     "curves",
 )  # fmt: skip
 # Only when named: thousands of peers take minutes, clustering starts Spark, and curves write figures.

@@ -132,6 +132,18 @@ async def test_what_could_not_be_measured_is_named_with_the_reason_and_the_file_
 
 
 @on_loop
+@pytest.mark.parametrize("place", ["none/my.ground", "."])
+async def test_a_place_where_nothing_can_be_written_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    nobody = "127.0.0.1:1"  # is never called
+    assert await command("ground", nobody, "--out", str(tmp_path / place), "--force") == 2
+    said = capsys.readouterr().err
+    assert nobody not in said
+    assert "does not exist" in said or "is a folder" in said
+
+
+@on_loop
 async def test_nothing_is_written_where_nothing_could_be_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +215,44 @@ async def test_a_node_that_falls_silent_is_given_up_and_the_others_are_measured(
         ("n2", "n0", "did not say"),
         ("n2", "n1", "did not say"),
     }
+
+
+@on_loop
+async def test_a_node_that_leaves_before_anything_is_known_of_it_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siftcast.runtimes.live.node.inquiries.PATIENCE_MS", 150.0)
+    file = tmp_path / "two.ground"
+    async with small_network(tmp_path, 3) as network:
+        for name in network.names:
+            await network.start(name)
+        await network.joined()
+        gone = network.nodes["n2"].life
+        answer, heard = gone._grounding.answer, list[bytes]()
+
+        def go(content: bytes) -> dict[str, Any]:
+            heard.append(content)
+            if len(heard) > 1:
+                raise Refused("gone")
+            return answer(content)
+
+        monkeypatch.setattr(gone._grounding, "answer", go)
+        for name in ("n0", "n1"):
+            measures = network.nodes[name].life.peers.measuring
+            ask = measures.ask
+
+            def unless_gone(number: int, heard: Any, asker: Any, ask: Any = ask) -> None:
+                if number == gone._lasting.identity:
+                    heard(None)
+                else:
+                    ask(number, heard, asker)
+
+            monkeypatch.setattr(measures, "ask", unless_gone)
+        assert await command("ground", network.address("n0"), "--out", str(file)) == 0
+    said = capsys.readouterr().err
+    assert "did not answer, and is left out: n2" in said
+    assert "not measured" not in said
+    assert read_ground_underlay(file).server_names == ("n0", "n1")
 
 
 @on_loop

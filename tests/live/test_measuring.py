@@ -143,6 +143,19 @@ def test_what_is_in_vain_costs_nothing_and_what_cost_more_is_made_up_for() -> No
     assert said == ["wanted", "next"]
 
 
+def test_who_waits_begins_sooner_where_something_took_less_than_it_said() -> None:
+    clock, said = Clock(), list[str]()
+    budget = ProbeBudget(clock, 8)  # type: ignore[arg-type]
+    for name in ("first", "second", "third"):
+        budget.ask("people", 8, begun(said, name))
+    budget.charge(-6)
+    assert said == ["first"]
+    clock.go_on(15.1)
+    assert said == ["first", "second"], "two probes were missing, and not eight"
+    budget.charge(-8)
+    assert said == ["first", "second", "third"]
+
+
 # -- measurements ------------------------------------------------------------------------------------
 
 

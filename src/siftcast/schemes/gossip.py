@@ -51,6 +51,8 @@ class GossipOptions:
     def __post_init__(self) -> None:
         if self.ground != "none" and self.ground not in GROUNDS:
             raise ValueError(f"ground is one of none, {', '.join(GROUNDS)}, not {self.ground!r}")
+        if self.ground != "none" and (self.neighbours < 0 or self.neighbours == 1):
+            raise ValueError(f"neighbours are at least 2 with a ground, or 0 for no limit, not {self.neighbours}")
         self.membership()
         if self.ground == "none":
             self._discovery("auto")  # what is not read is checked all the same

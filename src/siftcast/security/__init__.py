@@ -5,11 +5,13 @@ ring.py             `KeyRing`: the keys somebody has; ring_files.py: as a folder
 groups.py           a group's secrets by epoch, and who may seal for it
 replays.py          which events were there before
 errors.py           what can go wrong, and why something was not opened
+credentials/        filters and values as paths in trees, of which keys are made
+whole/              events sealed whole, attributes and all: the extra `siftcast[security]`; imported by name only
 
-What is sealed, and what that protects against whom, is in docs/security.md; why it is so, in ADR 32.
+What is sealed, and what that protects against whom, is in docs/security.md; why it is so, in ADRs 32 and 34.
 """
 
-from siftcast.security.errors import REASONS, KeyRingError, Reason, SealError, UnopenedError
+from siftcast.security.errors import REASONS, KeyRingError, MissingExtraError, Reason, SealError, UnopenedError
 from siftcast.security.hazmat.envelope import is_sealed
 from siftcast.security.recipes import Opened, Opener, Sealer
 from siftcast.security.replays import Replays, Run
@@ -20,6 +22,7 @@ __all__ = [
     "AnyKeys",
     "KeyRing",
     "KeyRingError",
+    "MissingExtraError",
     "Opened",
     "Opener",
     "Reason",

@@ -27,6 +27,10 @@ class KeyRingError(SealError):
     code = "keys"
 
 
+class MissingExtraError(SealError):
+    """What is asked for needs packages that are not installed; the message names the extra that brings them."""
+
+
 class UnopenedError(SealError):
     """A sealed payload was not opened; `reason` is one of a few words, which the page on security explains."""
 

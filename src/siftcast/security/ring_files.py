@@ -181,13 +181,18 @@ def write_signing(folder: Path, name: str, seed: Secret) -> None:
     _write(path, SigningEntry(_FORMAT, check_name(name), _text(seed.reveal())))
 
 
-def _read(path: Path, kind: type[_Entries]) -> _Entries:
+def read_private(path: Path) -> bytes:
+    """What is in a file of keys; raises KeyRingError, also where others can read it."""
     try:
         with path.open("rb") as file:
             _check_rights(path, os.fstat(file.fileno()), "600")
-            data = file.read(_BYTES_MAX)
+            return file.read(_BYTES_MAX)
     except OSError as error:
         raise KeyRingError(f"{shown_path(path)} cannot be read: {error.strerror}") from None
+
+
+def _read(path: Path, kind: type[_Entries]) -> _Entries:
+    data = read_private(path)
     try:
         entries = msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
@@ -199,9 +204,13 @@ def _read(path: Path, kind: type[_Entries]) -> _Entries:
 
 
 def _write(path: Path, entries: GroupEntries | SigningEntry) -> None:
+    write_private(path, msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Puts a file of keys into a folder that only its owner can read, all of it or nothing; raises KeyRingError."""
     make_folder(path.parent)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
     try:
         partial.unlink(missing_ok=True)
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

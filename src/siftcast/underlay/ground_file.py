@@ -19,6 +19,7 @@ differ. Fields that are not in the format are refused, so that a misspelt one is
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -125,14 +126,32 @@ def read_ground(path: AnyPath) -> GroundFile:
 
 def write_ground(path: AnyPath, ground: GroundFile) -> None:
     """Writes a file whole or not at all; one that is there is replaced."""
-    place = Path(path)
+    place = ground_place(path)
     draft = place.with_name(f"{place.name}.part")
     try:
         draft.write_bytes(ground.encode())
         draft.replace(place)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise TopologyFileError(str(place), f"cannot be written ({error.strerror or error})") from None
+        raise TopologyFileError(str(path), f"cannot be written ({error.strerror or error})") from None
+
+
+def ground_place(path: AnyPath) -> Path:
+    """Where a file will be, links followed; raises TopologyFileError if none can be written there.
+
+    It is asked before a network is measured, which may take minutes. A file is written by putting another in its place,
+    so what is no file is refused: a device would be gone.
+    """
+    place, shown = Path(os.path.realpath(path)), str(path)
+    if place.is_dir():
+        raise TopologyFileError(shown, "is a folder", remedy="name a file in it")
+    if place.exists() and not place.is_file():
+        raise TopologyFileError(shown, "is no file but a device, a pipe or a socket", remedy="name a file")
+    if not place.parent.is_dir():
+        raise TopologyFileError(shown, f"cannot be written (the folder {Path(path).parent} does not exist)")
+    if not os.access(place.parent, os.W_OK):
+        raise TopologyFileError(shown, "cannot be written (its folder permits no new files)")
+    return place
 
 
 def _list(name: str, items: Iterable[bytes]) -> bytes:

@@ -91,3 +91,9 @@ def test_the_settings_of_a_homed_node_are_the_options_of_the_same_names():
     settings = options.settings()
     assert (settings.arity_bits, settings.layout, settings.drift, settings.receivers) == (3, "neighbours", 0.2, "to")
     assert settings.move_ms == HomedSettings().move_ms
+
+
+@pytest.mark.parametrize("count", [1, -1])
+def test_peers_with_a_ground_and_one_neighbour_are_refused_by_the_name_of_the_option(count):
+    with pytest.raises(SchemeError, match=f"neighbours are at least 2 with a ground, or 0 for no limit, not {count}"):
+        scheme("gossip").configure({"ground": "measured", "neighbours": count})

@@ -1,7 +1,9 @@
 """Ground files: what is written is read again, what is wrong is said, and how gaps in what was measured are filled."""
 
 import gzip
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +152,18 @@ def test_a_ground_that_makes_no_sense_cannot_be_made():
 def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     with pytest.raises(TopologyFileError, match="cannot be written"):
         write_ground(tmp_path / "none" / "my.ground", GROUND)
+
+
+def test_only_a_file_is_replaced_and_behind_a_link_it_is_the_one_that_the_link_names(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((tmp_path / "pipe", "is no file"), (tmp_path, "is a folder"), (Path(), "is a folder")):
+        with pytest.raises(TopologyFileError, match=said):
+            write_ground(path, GROUND)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").symlink_to(tmp_path / "named")
+    write_ground(tmp_path / "link", GROUND)
+    assert (tmp_path / "link").is_symlink()
+    assert read_ground(tmp_path / "named") == GROUND
 
 
 # -- the underlay --------------------------------------------------------------------------------------

@@ -61,8 +61,9 @@ def ground(
     """
     from siftcast.runtimes.live.client.grounding import measure_ground
     from siftcast.runtimes.live.node.node import run
-    from siftcast.underlay.ground_file import write_ground
+    from siftcast.underlay.ground_file import ground_place, write_ground
 
+    ground_place(output)
     if output.exists() and not force:
         raise DataError(f"{output}: exists; name another file with --out, or add --force to replace it")
     urls = [each if "://" in each else f"siftcast://{each}" for each in nodes] or [node_at(None)]

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +25,8 @@ _WHOLE = ("name", "identity", "address")
 _SHOWN = ("name", "identity", "state", "reach", "address", "delay_ms")
 _MEASURED = ("predicted_ms", "coordinate", "route", "shared_routers")
 """What is shown where it is known of some node."""
+_ENDLESS = 10_000
+"""Characters in a line that has room for any table."""
 
 
 def members(
@@ -73,7 +77,8 @@ def members(
     for node, rows in sorted(found.items()):
         if all:
             out().print(Text(f"as {node} sees it", "bold"))
-        out().print(_table(rows))
+        for table in member_tables(rows, out()):
+            out().print(table)
     if plan:
         out().print(Text(_plan_words(plan)), soft_wrap=True)
     if silent:
@@ -92,18 +97,28 @@ def _plan_words(plan: Facts) -> str:
     return f"{words}; it follows the ground" if plan["follows_ground"] else words
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
+def member_tables(rows: Sequence[Mapping[str, Any]], console: Console) -> list[Table]:
+    """One table where there is room for it; else one of the nodes, and one of the ways to them."""
     more = list(dict.fromkeys(name for row in rows for name in row if name not in (*_SHOWN, *_MEASURED)))
     known = [name for name in ("reach", *_MEASURED) if any(row.get(name) for row in rows)]
-    shown = [name for name in (*_SHOWN, *_MEASURED) if name in known or name not in ("reach", *_MEASURED)]
-    for name in (*shown, *more):
+    shown = [name for name in (*_SHOWN, *_MEASURED) if name in known or name not in ("reach", *_MEASURED)] + more
+    whole = _table(rows, shown)
+    ways = [name for name in shown if name in ("delay_ms", *_MEASURED)]
+    needed = Measurement.get(console, console.options.update(width=_ENDLESS), whole).maximum
+    if len(ways) == 1 or needed <= console.width:
+        return [whole]
+    return [_table(rows, [name for name in shown if name not in ways]), _table(rows, ["name", *ways])]
+
+
+def _table(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in shown:
         header = {"delay_ms": "delay", "predicted_ms": "predicted"}.get(name, name.replace("_", " "))
         table.add_column(header, overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
         said = {**row, **_measured(row)}
         said |= {name: ", ".join(map(str, value)) for name, value in said.items() if isinstance(value, list | tuple)}
-        table.add_row(*(Text(str(said.get(name, ""))) for name in (*shown, *more)))
+        table.add_row(*(Text(str(said.get(name, ""))) for name in shown))
     return table
 
 

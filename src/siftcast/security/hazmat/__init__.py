@@ -7,6 +7,9 @@ derivation.py       from a group's secret to the key and the commitment of one m
 hash_tree.py        one signature for many events
 padding.py          lengths rounded up to classes
 envelope.py         the bytes of a sealed payload, outside and inside of the encryption
+hidden.py           what holds keys does not print, pickle or copy
+groups/             pairings, for events that are sealed whole
+scheme/             the scheme of chapter 5 on them, repaired
 
 `cryptography` is imported only here. Nothing here knows a clock, a file or a network; randomness is an argument.
 """

@@ -101,7 +101,8 @@ class _Run:
 
     async def find_hosts(self, buses: Sequence[Bus]) -> None:
         """Who there is to measure, and be measured."""
-        answers, self._silent = await self._ask(GroundQuestion(self._name))
+        answers, silent = await self._ask(GroundQuestion(self._name))
+        self._silent = list(silent)
         known = {each.identity: MeasuredHost(name, each.identity, each.address) for name, each in answers}
         wanted = set(known) if len(buses) == 1 else {await self._identity(bus, known) for bus in buses}
         self._hosts = {identity: known[identity] for identity in sorted(wanted, key=lambda each: known[each].name)}
@@ -148,7 +149,17 @@ class _Run:
                 page = next((answer.rows for _, answer in answers if answer.identity == identity), [])
                 rows |= {(identity, row.host): row for row in page if row.host in self._hosts}
                 first += len(page)
+        self._leave_out(rows)
         return MeasuredGround(tuple(self._hosts.values()), rows, tuple(self._silent))
+
+    def _leave_out(self, rows: dict[tuple[int, int], GroundRow]) -> None:
+        """Drops the hosts that fell silent before anything was known of them, as a simulation could not place them."""
+        known = {end for pair, row in rows.items() if row.delay_ms is not None for end in pair}
+        said = {one for one, _ in rows}
+        for identity in [each for each in self._hosts if known and each not in known | said]:
+            self._silent.append(self._hosts.pop(identity).name)
+        for pair in [each for each in rows if not self._hosts.keys() >= set(each)]:
+            del rows[pair]
 
     async def end(self) -> None:
         """Has the nodes drop what they keep for this run."""

@@ -45,8 +45,11 @@ class ProbeBudget:
             self._serve()
 
     def charge(self, probes: int) -> None:
-        """Something took so many more than it said; less, if negative."""
+        """Something took so many more than it said; less, if negative, and then others may begin sooner."""
         self._left -= probes
+        if probes < 0 and self._timer is not None:
+            self._timer.cancel()
+            self._serve()
 
     @property
     def waiting(self) -> int:
