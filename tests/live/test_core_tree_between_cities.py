@@ -2,8 +2,8 @@
 
 Live, who finds whom first is chance, and it goes on: walks draw other distant neighbours again and again. So what the
 processes reach is compared with the mean of some seeds of the simulator, where options, delays and events are the same.
-(Of eight seeds, one is up to 1 % from that mean in the overlay's RDP and up to 8 % in the delay of deliveries. Eight
-peers with as many links drawn at random have an RDP of 1.4, and of less than 1.05 in one case of twenty.)
+(Single seeds are up to 1 % from that mean in the overlay's RDP and up to 3 % in the delay of deliveries. Eight peers
+with as many links drawn at random have an RDP of 1.4, and of less than 1.05 in one case of twenty.)
 
 The simulator's nodes take no time, and processes wait for their turn on a machine that is busy. Waiting only adds, so
 of each publisher and subscriber the quickest of the last WINDOW events counts, on both grounds.
