@@ -59,7 +59,7 @@ FILTERS = {
 }
 SIMULATED_EVENTS, EVENTS, EVENTS_MAX, INTERVAL_S = 200, 2_000, 6_000, 0.015
 """Of EVENTS each subscriber wants more than WINDOW, so that what came while the overlay arranged itself counts no more.
-Then it goes on until all bounds are met: a machine that stood still for a moment makes some late."""
+Then it goes on until each bound was met: a machine that stood still for a moment makes some late."""
 ARRANGED_WITHIN_S = 60.0
 
 
